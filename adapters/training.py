@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from ordinal_objectives.spec import TREE_UPDATES, OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import check_codes
+
+if TYPE_CHECKING:
+    from ordinal_objectives.estimators.description import ClassifierDescription
+    from ordinal_objectives.estimators.linear import LinearPart
 
 # Frameworks' matrices hold one number a row. This attribute of theirs holds the rest.
 CARRIED = "_ordinal_labels"
@@ -90,17 +94,17 @@ class Plan:
         The argument that asks for an early stop, if one does.
     settings_stay : bool
         Whether no callback of a user's can change the framework's parameters between rounds.
-    linear : dict or None
+    linear : LinearPart or None
         The linear score that a classifier's trees are added to, as the record holds it.
-    classifier : dict or None
+    classifier : ClassifierDescription or None
         What a file that is written during the training says of the classifier.
     """
 
     driven: bool = False
     stops_early: str | None = None
     settings_stay: bool = False
-    linear: dict[str, object] | None = None
-    classifier: dict[str, object] | None = None
+    linear: LinearPart | None = None
+    classifier: ClassifierDescription | None = None
 
 
 def one_at_a_time() -> ValueError:

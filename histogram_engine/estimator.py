@@ -11,9 +11,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, Params
+from ordinal_objectives.aliases import ArrayLike, FloatArray, Params
 from ordinal_objectives.estimators import arguments, held_out, labels, new_groups
-from ordinal_objectives.estimators.linear import LinearPart, with_start
+from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.histogram_engine import binning, fit_loop, model_file
 from ordinal_objectives.histogram_engine.constraints import Constraints
@@ -463,29 +463,24 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             raise AttributeError("rows are out of bag after a fit of a forest, not in a file or with other thresholds")
         return self._grown.out_of_bag
 
-    def _stored(self) -> JSON:
+    def _header(self) -> model_file.Header:
         self._check_not_under_way("a random forest has no stages")
         self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
-        return self._as_stored(
-            arguments.kept_arguments(self) | self._host_params | self._of_model | self._fitted_loss.as_parameters(),
-            self.ordered_classes_,
-            proportional=self.proportional_,
-            linear=None if self._linear is None else self._linear.to_json(),
-            random_effects=[effects.to_json() for effects in self._effects],
-            found=dict(self._found),
-        )
+        params = arguments.kept_arguments(self) | self._host_params | self._of_model | self._fitted_loss.as_parameters()
+        others: Params = {"proportional": self.proportional_, "linear": self._linear, "targets": {}}
+        return self._header_of(params, self.ordered_classes_, **others)
 
-    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
-        self._refuse_unknown()
-        self._keep_labels(labels.OrderedLabels(stored["classes"]))
+    def _recall(self, header: model_file.Header, grown: fit_loop.GrownModel) -> None:
+        self._keep_labels(labels.OrderedLabels(header.classifier.labels))
         self._check_decision()
-        self.proportional_, self._found = stored["proportional"], dict(stored["found"])
-        if stored["linear"] is not None:
-            self._linear = LinearPart.from_json(stored["linear"], self.n_features_in_)
-        effects = tuple(RandomEffects.from_json(one, self.n_features_in_) for one in stored["random_effects"] or ())
-        self._groups, grown = tuple(one.column for one in effects), replace(grown, effects=effects)
+        self.proportional_, self._found, self._linear = header.proportional, header.classifier.found, header.linear
+        if self._linear is not None:
+            self._linear.check(self.n_features_in_)
+        self._groups = tuple(one.column for one in grown.effects)
+        if any(column.place >= self.n_features_in_ for column in self._groups):
+            raise ValueError(f"random effects must be of columns below {self.n_features_in_}")
         loss = self._ordinal_loss()
         if not self.proportional_:
             loss.check_shifts()

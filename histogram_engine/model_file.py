@@ -6,14 +6,7 @@ Layout, all numbers little-endian:
    several outputs, and a line feed; then ``ordinal_objectives_sha256=``, the digest of all that follows, and a line
    feed, which a file made by hand may leave out;
 2. the header's length in bytes, uint64;
-3. the header, UTF-8 JSON: ``params``, ``classes`` (lowest first), ``classes_dtype``, ``n_features``,
-   ``feature_names``, ``seed``, ``max_bins`` (of the cuts), ``evals``, ``diagnostics``, ``categories`` (the list of
-   [column, levels]), ``arrays``, the list of [name, dtype, length] in the order they follow, ``left_out``, the names of
-   parameters that JSON cannot hold, and ``proportional``, whether leaves have one value; and null where there is none:
-   ``curvature`` (n_classes - 1 numbers), ``linear``, a linear part that the trees start from, ``random_effects`` of
-   groups, and of several outputs ``start``, the outputs before the first tree, and ``targets``, what
-   the estimator knows of them; ``found``, values of parameters that a search has found;
-   ``column_numbers``, names of features that are numbers, as text, or null;
+3. the header, UTF-8 JSON of a :class:`Header`;
 4. the arrays, one after the other without padding.
 
 The arrays are ``thresholds`` (n_trees + 1 times n_classes - 1, none with several outputs), ``n_cuts`` of each feature
@@ -29,25 +22,27 @@ import json
 import os
 import struct
 from abc import abstractmethod
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import JSON, BoolArray, FloatArray, IntArray, LabelArray, NDArray, Params
+from ordinal_objectives.aliases import BoolArray, FloatArray, IntArray, LabelArray, NDArray, Params
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators import arguments
+from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
+from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.histogram_engine import binning, fit_loop
+from ordinal_objectives.random_effects import RandomEffects
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.trees import NODE_ARRAYS, SET_WORDS, Tree, TreeEnsemble, has_set
-from ordinal_objectives.utils import documented, files, validation
+from ordinal_objectives.utils import documented, files, json_of, validation
+from ordinal_objectives.utils.json_of import Within
 
-# Left out of files: they belong to the machine.
-_OF_MACHINE = ("progress", "verbose")
 _VERSION = 1
 _DIGEST = f"{files.DIGEST}=".encode()
 # Beginning of the first line, by whether there are several outputs.
@@ -63,6 +58,42 @@ _ARRAYS = {
 }
 _MOST_CUTS = 254
 IMPORTANCES = ("gain", "split")
+
+
+@dataclass(frozen=True)
+class Header:
+    """The part of a file that is JSON.
+
+    Attributes
+    ----------
+    classifier : ClassifierDescription
+    proportional : bool
+        Whether leaves have one value.
+    linear : LinearPart or None
+        What the trees start from.
+    targets : dict of str to object
+        Of several outputs: what the estimator knows of them.
+    n_features, seed, max_bins : int
+        The last are those of the cuts.
+    evals, diagnostics, curvature, start, effects
+        Of the :class:`~ordinal_objectives.histogram_engine.fit_loop.GrownModel`.
+    arrays : list of (str, str, int)
+        Name, type and length of each, in the order in which they follow.
+    """
+
+    classifier: ClassifierDescription
+    proportional: bool
+    linear: LinearPart | None
+    targets: dict[str, Any]
+    n_features: Annotated[int, Within(0)]
+    seed: Annotated[int, Within(0, 2**31 - 1)]
+    max_bins: Annotated[int, Within(2, 255)]
+    evals: dict[str, list[float]]
+    diagnostics: dict[str, int]
+    curvature: FloatArray | None
+    start: FloatArray | None
+    effects: tuple[RandomEffects, ...]
+    arrays: list[tuple[str, str, Annotated[int, Within(0)]]]
 
 
 Model = TypeVar("Model", bound="EngineModel")
@@ -107,7 +138,7 @@ class EngineModel:
             Of several outputs, if the loss is an object of your own, which a file does not hold: pickle the model. If a
             parameter has been set that there is not.
         """
-        save(self._stored(), self._grown, path)
+        save(self._header(), self._grown, path)
 
     @documented
     def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
@@ -116,56 +147,42 @@ class EngineModel:
         Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that
         it could not hold.
         """
-        (stored, grown), name = load(path, multi_output=self._is_multi_output), type(self).__name__
-        written_by = name if stored["targets"] is None else stored["targets"].get("estimator")
+        (header, grown), name = load(path, multi_output=self._is_multi_output), type(self).__name__
+        written_by = header.targets.get("estimator", name)
         if written_by != name:
             raise ValueError(f"{path} holds a model of {written_by}; {name} cannot load it")
         model = clone(self)
         with files.as_damaged_file(path):
-            model.__dict__ |= vars(arguments.keeper(type(self))(**stored["params"]))
-            effective_n_threads(model.n_jobs)
-            model.n_features_in_ = stored["n_features"]
-            model._seed, model._max_bins, model.columns_ = stored["seed"], stored["max_bins"], stored["categories"]
-            numbers = stored["column_numbers"]
-            arguments.keep_names(model, stored["feature_names"], None if numbers is None else numbers.tolist())
-            model._recall(stored, grown)
+            give_back(header.classifier, model, header.n_features)
+            model._seed, model._max_bins = header.seed, header.max_bins
+            names = header.classifier.feature_names or header.classifier.column_numbers
+            model.columns_ = Columns(header.n_features, header.classifier.levels, names)
+            model._recall(header, grown)
         self.__dict__ = model.__dict__
-        files.warn_of(stored["left_out"], stacklevel=2)
+        files.warn_of(header.classifier.left_out, stacklevel=2)
         return self
 
     @abstractmethod
-    def _stored(self) -> JSON:
-        """Return what the header of a file says of the fitted model, beside what was grown."""
+    def _header(self) -> Header:
+        """Return the header of the fitted model's file."""
 
     @abstractmethod
-    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
+    def _recall(self, header: Header, grown: fit_loop.GrownModel) -> None:
         """Set what a file says of labels or targets, of the loss, and of the training."""
 
-    def _as_stored(self, params: Params, classes: LabelArray, **others: object) -> JSON:
-        labels, labels_dtype = files.labels_to_json(classes)
-        params = {name: value for name, value in params.items() if name not in _OF_MACHINE}
-        # The classes of the fit, whatever has been set since: the thresholds belong to them.
-        if params.get("classes") is not None:
-            params["classes"] = labels
-        if params.get("cost_matrix") is not None:
-            params["cost_matrix"] = np.asarray(params["cost_matrix"], dtype=np.float64).tolist()
-        params, left_out = files.parameters_to_json(params)
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "params": params,
-            "classes": labels,
-            "classes_dtype": labels_dtype,
-            "n_features": self.n_features_in_,
-            "feature_names": None if names is None else [str(name) for name in names],
-            "column_numbers": getattr(self, "_column_numbers", None),
-            "seed": self._seed,
-            "max_bins": self._max_bins,
-            "categories": self.columns_.to_json(),
-            "left_out": left_out,
-            **dict.fromkeys(("linear", "random_effects", "targets")),
-            "found": {},
-            **others,
+    def _header_of(self, params: Params, classes: LabelArray, **others: Any) -> Header:
+        grown: dict[str, Any] = {
+            name: getattr(self._grown, name) for name in ("evals", "diagnostics", "curvature", "start", "effects")
         }
+        return Header(
+            classifier=describe(self, params, classes),
+            n_features=self.n_features_in_,
+            seed=self._seed,
+            max_bins=self._max_bins,
+            arrays=[],
+            **grown,
+            **others,
+        )
 
     @property
     def _ensemble(self) -> TreeEnsemble:
@@ -200,7 +217,7 @@ class EngineModel:
         return {place: list(levels) for place, levels in self.columns_.levels.items()}
 
 
-def save(stored: JSON, grown: fit_loop.GrownModel, path: str | os.PathLike[str]) -> None:
+def save(header: Header, grown: fit_loop.GrownModel, path: str | os.PathLike[str]) -> None:
     """Write a model."""
     trees, cuts = grown.ensemble.trees, grown.cuts
     arrays: dict[str, Any] = {
@@ -219,21 +236,15 @@ def save(stored: JSON, grown: fit_loop.GrownModel, path: str | os.PathLike[str])
     arrays["by_category"] = np.concatenate([np.zeros(0), *by_category])
     arrays["categories"] = np.concatenate([np.zeros((0, SET_WORDS), np.uint64), *sets]).ravel()
     written = {name: np.asarray(arrays[name]).astype(dtype) for name, dtype in _ARRAYS.items()}
-    header = stored | {
-        "evals": {name: files.losses_to_json(values) for name, values in grown.evals.items()},
-        "arrays": [[name, _ARRAYS[name], len(array)] for name, array in written.items()],
-        "curvature": None if grown.curvature is None else grown.curvature.tolist(),
-        "diagnostics": grown.diagnostics,
-        "start": None if grown.start is None else grown.start.tolist(),
-    }
-    text = json.dumps(header, allow_nan=False).encode()
+    header = replace(header, arrays=[(name, _ARRAYS[name], len(array)) for name, array in written.items()])
+    text = json.dumps(json_of.encoded(header), allow_nan=False).encode()
     body = b"".join([struct.pack("<Q", len(text)), text, *(array.tobytes() for array in written.values())])
     first = f"{_KINDS[grown.start is not None]}{_VERSION}\n{files.DIGEST}={files.digest(body)}\n"
     with files.written(path) as newer:
         newer.write_bytes(first.encode() + body)
 
 
-def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[JSON, fit_loop.GrownModel]:
+def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[Header, fit_loop.GrownModel]:
     """Read a model, an ordinal one or one of several outputs; nothing is allocated before the file is known to hold it.
 
     Raises
@@ -255,7 +266,8 @@ def load(path: str | os.PathLike[str], *, multi_output: bool = False) -> tuple[J
         if body.startswith(_DIGEST):
             line, _, body = body.partition(b"\n")
             files.check_digest(line.removeprefix(_DIGEST).decode(), body)
-        return _checked(*_read(body))
+        header, arrays = _read(body)
+        return header, _grown(header, arrays)
 
 
 def _check_splits(ensemble: TreeEnsemble, columns: Columns) -> None:
@@ -267,53 +279,35 @@ def _check_splits(ensemble: TreeEnsemble, columns: Columns) -> None:
             raise ValueError("a column is split both by categories and by a threshold")
 
 
-def _read(body: bytes) -> tuple[JSON, dict[str, NDArray[Any]]]:
+def _read(body: bytes) -> tuple[Header, dict[str, NDArray[Any]]]:
     (length,) = struct.unpack_from("<Q", body)
-    header = json.loads(body[8 : 8 + length].decode())
+    header: Header = json_of.decoded(Header, json_of.parsed(body[8 : 8 + length].decode()))
     arrays, at = {}, 8 + length
-    for (name, dtype), (*_, size) in zip(_ARRAYS.items(), header["arrays"], strict=True):
+    for (name, dtype), (*_, size) in zip(_ARRAYS.items(), header.arrays, strict=True):
         arrays[name] = np.frombuffer(body, dtype, size, at).astype(np.dtype(dtype).newbyteorder("="))
         at += arrays[name].nbytes
     return header, arrays
 
 
-def _checked(header: JSON, arrays: dict[str, NDArray[Any]]) -> tuple[JSON, fit_loop.GrownModel]:
-    """Return the entries of a header as they are used, and what was grown."""
-    proportional = validation.check_flag("proportional", header["proportional"])
-    start = None if header["start"] is None else files.numbers_from_json(header["start"], "the start of its outputs")
-    n_features = validation.check_integer("n_features", header["n_features"], 0)
+def _grown(header: Header, arrays: dict[str, NDArray[Any]]) -> fit_loop.GrownModel:
+    """Return what was grown; raise ValueError where the parts of a file do not belong to each other."""
+    n_features, start = header.n_features, header.start
     if n_features != len(arrays["n_cuts"]):
         raise ValueError(f"it has cuts of {len(arrays['n_cuts'])} features, and {n_features} features")
-    classes = files.labels_from_json(header["classes"], header["classes_dtype"])
-    n_thresholds = len(classes) - 1 if start is None else 0
-    n_outputs = len(start) if start is not None else None if proportional else n_thresholds
+    n_thresholds = len(header.classifier.labels) - 1 if start is None else 0
+    n_outputs = len(start) if start is not None else None if header.proportional else n_thresholds
     ensemble = TreeEnsemble(_trees(arrays, n_outputs), n_features)
     ensemble.check()
-    text, numbers = (files.names_from_json(header[name], n_features) for name in ("feature_names", "column_numbers"))
-    names = numbers if text is None else text
-    columns = Columns.from_json(header["categories"], n_features, names, most=binning.MOST_LEVELS)
+    columns = Columns(n_features, header.classifier.levels)
+    columns.check(binning.MOST_LEVELS)
     _check_splits(ensemble, columns)
-    n_trees = len(ensemble)
-    thresholds = arrays["thresholds"].reshape(n_trees + 1, n_thresholds)
+    thresholds = arrays["thresholds"].reshape(len(ensemble) + 1, n_thresholds)
     cuts = _split(arrays["cuts"], arrays["n_cuts"])
     for of_feature in cuts:
         if len(of_feature) > _MOST_CUTS or np.isnan(of_feature).any() or not (np.diff(of_feature) > 0).all():
             raise ValueError(f"the cuts of a feature must increase, and be at most {_MOST_CUTS}; got {len(of_feature)}")
-    evals = {str(name): files.losses_from_json(values) for name, values in header["evals"].items()}
-    json.dumps(header["params"], allow_nan=False)  # as save writes them; the reader takes NaN and infinite numbers
-    curvature = None if header["curvature"] is None else files.numbers_from_json(header["curvature"], "curvature")
-    validation.check_integer("seed", header["seed"], 0, 2**31 - 1)
-    validation.check_integer("max_bins", header["max_bins"], 2, 255)
-    stored = header | {
-        "params": {str(name): files.value_from_json(value) for name, value in header["params"].items()},
-        "classes": classes,
-        "feature_names": text,
-        "column_numbers": numbers,
-        "targets": None if start is None else dict(header["targets"]),
-        "left_out": [str(name) for name in header["left_out"]],
-        "categories": columns,
-    }
-    return stored, fit_loop.GrownModel(ensemble, thresholds, evals, cuts, curvature, header["diagnostics"], start=start)
+    others: dict[str, Any] = {name: getattr(header, name) for name in ("curvature", "diagnostics", "start", "effects")}
+    return fit_loop.GrownModel(ensemble, thresholds, header.evals, cuts, **others)
 
 
 def _split(values: NDArray[Any], sizes: NDArray[np.integer]) -> list[NDArray[Any]]:

@@ -184,34 +184,18 @@ class Columns:
         codes = codes_in(X, place, levels, missing=self.missing, name=name, refuse=refuse)
         return np.where(codes < 0, np.nan, codes).astype(np.float32 if len(levels) <= 2**24 else np.float64)
 
-    def to_json(self) -> list[list[Any]]:
-        """Return the levels in JSON's types."""
-        return [[place, list(levels)] for place, levels in self.levels.items()]
-
-    @classmethod
-    def from_json(
-        cls,
-        content: Iterable[list[Any]],
-        n_features: int,
-        names: Iterable[str] | None = None,
-        missing: float = np.nan,
-        most: float = np.inf,
-    ) -> Columns:
-        """Read what :meth:`to_json` wrote; raise ValueError if it is damaged, or has columns of more levels."""
-        levels: dict[int, list[Level]] = {}
-        for place, column_levels in content:
-            plain = all(isinstance(level, PLAIN) for level in column_levels)
-            if type(place) is not int or not 0 <= place < n_features or place in levels:
-                raise ValueError(f"it has categories of the column {place!r}, and {n_features} features")
-            if not plain or len(set(column_levels)) != len(column_levels) or len(column_levels) > most:
+    def check(self, most: float = np.inf) -> None:
+        """Raise ValueError unless the levels are those of columns, and at most so many: a file may be damaged."""
+        for place, levels in self.levels.items():
+            if not 0 <= place < self.n_features:
+                raise ValueError(f"it has categories of the column {place}, and {self.n_features} features")
+            if len(set(levels)) != len(levels) or len(levels) > most:
                 raise ValueError(f"the categories of column {place} must differ, and be at most {most}")
-            levels[place] = list(column_levels)
-        return cls(n_features, levels, None if names is None else list(names), missing)
 
 
 # Codes of a level that the training did not have, and of a missing one.
 NEW, MISSING = -1, -2
-# Levels that a file holds as they are; others are known by their text.
+# Levels that are kept as they are; others are known by their text.
 PLAIN = (str, bool, int, float)
 # Types of floats by the names that NumPy, pandas, polars and Arrow give them.
 _FLOATS: dict[str, type] = {

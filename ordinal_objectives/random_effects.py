@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import JSON, Estimator, FloatArray, IndexArray, Level, Table
-from ordinal_objectives.columns import MISSING, PLAIN, codes_in, in_order, occurring
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, Level, Table
+from ordinal_objectives.columns import MISSING, codes_in, in_order, occurring
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
-from ordinal_objectives.utils import arrays, extras, files, validation
+from ordinal_objectives.utils import arrays, extras, validation
+from ordinal_objectives.utils.json_of import Plain, Within
 
 # Nodes of the Gauss-Hermite quadrature over the effect of a new group.
 _NODES = 31
@@ -35,10 +36,14 @@ class GroupColumn:
         None of a column of an array.
     """
 
-    place: int
-    groups: list[Level]
+    place: Annotated[int, Within(0)]
+    groups: list[Plain]
     missing: float = np.nan
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(set(self.groups)) != len(self.groups):
+            raise ValueError("the groups of the random effects must differ")
 
     @classmethod
     def learn(
@@ -172,14 +177,16 @@ class RandomEffects:
     column: GroupColumn
     effects: FloatArray
     standard_errors: FloatArray
-    variance: float
-    location: float
-    history: tuple[tuple[int, FloatArray, float], ...] = ()
+    variance: Annotated[float, Within(0)]
+    location: Annotated[float, Within(0)]
+    history: tuple[tuple[Annotated[int, Within(0)], FloatArray, float], ...] = ()
 
     def __post_init__(self) -> None:
         shapes = {of.shape for of in (self.effects, self.standard_errors)}
         if shapes != {(len(self.groups),)} or any(len(of) > len(self.groups) for _, of, _ in self.history):
             raise ValueError(f"random effects must be one for each of {len(self.groups)} groups")
+        if not self.history or self.history[0][0] > 0:
+            raise ValueError("the history of random effects must begin before the first tree")
 
     def __repr__(self) -> str:
         name = self.column.place if self.column.name is None else repr(self.column.name)
@@ -209,42 +216,6 @@ class RandomEffects:
     def of_rows(self, X: Table) -> FloatArray:
         """Return the effect of each checked row's group, (n_samples,): 0 without one, or where it is new."""
         return np.append(self.effects, [0.0, 0.0])[self.column.codes(X)]
-
-    def to_json(self) -> JSON:
-        """Return the effects in JSON's types; numbers round-trip exactly."""
-        return {
-            "place": self.column.place,
-            "name": self.column.name,
-            "groups": self.groups,
-            **({} if np.isnan(self.column.missing) else {"missing": self.column.missing}),
-            "effects": self.effects.tolist(),
-            "standard_errors": self.standard_errors.tolist(),
-            "variance": self.variance,
-            "location": self.location,
-            "history": [[since, effects.tolist(), variance] for since, effects, variance in self.history],
-        }
-
-    @classmethod
-    def from_json(cls, content: JSON, n_features: int = sys.maxsize) -> RandomEffects:
-        """Read what :meth:`to_json` wrote; raise ValueError, KeyError or TypeError if it is damaged."""
-        groups = list(content["groups"])
-        if not all(isinstance(group, PLAIN) for group in groups) or len(set(groups)) != len(groups):
-            raise ValueError("the groups of the random effects must differ")
-        place, name = validation.check_integer("place", content["place"], 0, n_features - 1), content.get("name")
-        if not isinstance(name, (str, type(None))):
-            raise ValueError(f"the name of a column of groups must be a string; got {name!r}")
-        column = GroupColumn(place, groups, float(content.get("missing", np.nan)), name)
-        effects, errors = (files.numbers_from_json(content[name], name) for name in ("effects", "standard_errors"))
-        history = tuple(
-            (validation.check_integer("history", since, 0), files.numbers_from_json(of, "history"), float(variance))
-            for since, of, variance in content["history"]
-        )
-        if not history or history[0][0] > 0:
-            raise ValueError("the history of random effects must begin before the first tree")
-        variance, location = (
-            validation.check_number(name, content[name], at_least=0.0) for name in ("variance", "location")
-        )
-        return cls(column, effects, errors, variance, location, history)
 
 
 def _of_model(model: Estimator) -> RandomEffects | dict[int, RandomEffects] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import json
 import operator
@@ -17,15 +16,15 @@ from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.losses import OrdinalLoss, get_loss
 from ordinal_objectives.registry import NotRegisteredError
 from ordinal_objectives.spec import OrdinalSpec
-from ordinal_objectives.utils import documented, files, validation
+from ordinal_objectives.utils import documented, json_of, validation
 
 if TYPE_CHECKING:
+    from ordinal_objectives.estimators.description import ClassifierDescription
+    from ordinal_objectives.estimators.linear import LinearPart
     from ordinal_objectives.random_effects import RandomEffects
 
 FORMAT = "ordinal_objectives"
 VERSION = 1
-# Fields that are JSON types as they are.
-_NOTES = ("classifier", "trees", "last_only", "linear")
 
 
 @dataclass
@@ -159,23 +158,6 @@ class VectorOutputs:
         """Return those of the first iterations."""
         return VectorOutputs(self.contrasts, self.means[: n_iterations + 1])
 
-    def to_json(self) -> JSON:
-        """Return JSON types."""
-        return {"contrasts": self.contrasts.tolist(), "means": [mean.tolist() for mean in self.means]}
-
-    @classmethod
-    def from_json(cls, content: JSON, n_classes: int, n_iterations: int) -> VectorOutputs:
-        """Read what :meth:`to_json` wrote.
-
-        Raises
-        ------
-        ValueError, TypeError, KeyError
-            If it is damaged.
-        """
-        contrasts, means = (files.numbers_from_json(content[name], name) for name in ("contrasts", "means"))
-        shape = (n_iterations + 1, n_classes - 2)
-        return cls(contrasts.reshape(n_classes - 1, n_classes - 2), list(means.reshape(shape)))
-
 
 @documented
 @dataclass(frozen=True)
@@ -194,8 +176,8 @@ class ThresholdRecord:
         sorted, as the training steps see them: where those of a row cross, predictions can have a lower loss.
     diagnostics : dict of str to int
         Counters of everything that was repaired, halved, clipped or floored.
-    classifier : dict or None
-        Fields of a scikit-learn classifier: class labels, features and decision rule. JSON types only.
+    classifier : ClassifierDescription or None
+        Class labels, features and parameters of a scikit-learn classifier.
     trees : list of int or None
         A checksum of the trees of each iteration, where the adapter compares them with the model's.
     last_only : bool or None
@@ -206,8 +188,8 @@ class ThresholdRecord:
         array without rows stands for a tree that shifts nothing.
     outputs : VectorOutputs or None
         With shifts that the framework fits itself: how its outputs become scores. There are no ``leaf_vectors`` then.
-    linear : dict or None
-        The linear score that the trees are added to, in JSON's types, as a classifier writes it.
+    linear : LinearPart or None
+        The linear score that the trees of a classifier are added to.
     random_effects : tuple of RandomEffects
         Effects of groups, those of each random intercept.
 
@@ -224,16 +206,16 @@ class ThresholdRecord:
     [1.2]
     """
 
-    spec: OrdinalSpec
+    spec: OrdinalSpec = field(metadata=json_of.NOT_IN_FILES)
     thresholds: list[FloatArray]
     training_loss: list[float]
     diagnostics: dict[str, int] = field(default_factory=dict)
-    classifier: JSON | None = None
+    classifier: ClassifierDescription | None = None
     trees: list[int] | None = None
     last_only: bool | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
-    linear: JSON | None = None
+    linear: LinearPart | None = None
     random_effects: tuple[RandomEffects, ...] = ()
 
     @classmethod
@@ -355,12 +337,7 @@ class ThresholdRecord:
             "loss": self.spec.loss.identity,
             "link": self.spec.loss.link.identity,
             **self.spec.common_parameters,
-            **{name: getattr(self, name) for name in ("n_classes", "diagnostics", *_NOTES)},
-            "thresholds": [theta.tolist() for theta in self.thresholds],
-            "training_loss": files.losses_to_json(self.training_loss),
-            "shifts": None if self.shifts is None else vectors_to_json(self.leaf_vectors),
-            "outputs": None if self.outputs is None else self.outputs.to_json(),
-            **({"random_effects": [one.to_json() for one in self.random_effects]} if self.random_effects else {}),
+            **json_of.encoded(self),
         }
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
@@ -374,68 +351,51 @@ class ThresholdRecord:
             If the text is not such a record, or of another version of the format.
         """
         try:
-            content: JSON = json.loads(text)
-            if (content["format"], content["version"]) != (FORMAT, VERSION):
+            content = json_of.parsed(text)
+            found = content.pop("format"), content.pop("version")
+            if found != (FORMAT, VERSION):
                 raise ValueError(
-                    f"it has format {content['format']!r}, version {content['version']!r}; this version of "
-                    f"ordinal_objectives reads {FORMAT!r}, version {VERSION}"
+                    f"it has format {found[0]!r}, version {found[1]!r}; this version of ordinal_objectives reads "
+                    f"{FORMAT!r}, version {VERSION}"
                 )
-            start = OrdinalSpec(get_loss(content["loss"], content["link"]))
-            spec = replace(start, **{name: content[name] for name in start.common_parameters})
+            start = OrdinalSpec(get_loss(content.pop("loss"), content.pop("link")))
+            spec = replace(start, **{name: content.pop(name) for name in start.common_parameters})
             spec.check()
-            validation.check_n_classes(content["n_classes"])
-            return cls(spec, diagnostics=content["diagnostics"], **_history(content, spec), **_notes(content))
+            record: ThresholdRecord = json_of.decoded(cls, content, spec=spec, **_parts_of_classifier(content))
+            record._check_shapes()
         except NotRegisteredError:
             raise
         except Exception as error:  # whatever a damaged text makes the reader raise
             raise ValueError(f"the model's threshold record is damaged or of another format: {error}") from error
+        return record
+
+    def _check_shapes(self) -> None:
+        n_classes, ordered = self.n_classes, self.spec.loss.ordered and self.shifts is None
+        for theta in self.thresholds:
+            validation.check_thresholds(theta, n_classes, ordered=ordered)
+        if any(vectors.shape[1:] != (n_classes - 1,) for vectors in self.leaf_vectors):
+            raise ValueError(f"leaf_vectors must have {n_classes - 1} columns")
+        if self.outputs is not None:
+            shapes = {mean.shape for mean in self.outputs.means}
+            if self.outputs.contrasts.shape != (n_classes - 1, n_classes - 2) or shapes != {(n_classes - 2,)}:
+                raise ValueError(f"outputs must be those of {n_classes} classes")
+            if len(self.outputs.means) != len(self.thresholds):
+                raise ValueError(f"outputs.means must be those of {self.n_iterations} iterations")
 
 
-def _history(content: JSON, spec: OrdinalSpec) -> JSON:
-    """Return thresholds and loss of every iteration, and by how much thresholds move with x."""
-    n_classes, outputs, shifts = content["n_classes"], content["outputs"], content["shifts"]
-    ordered = spec.loss.ordered and shifts is None
-    thresholds = [validation.check_thresholds(row, n_classes, ordered=ordered) for row in content["thresholds"]]
-    found: JSON = {"thresholds": thresholds, "training_loss": files.losses_from_json(content["training_loss"])}
-    if shifts is not None:
-        n_trees = len(thresholds) - 1
-        found["leaf_vectors"] = vectors_from_json(shifts, n_classes)
-        if outputs is not None:
-            found["outputs"] = VectorOutputs.from_json(outputs, n_classes, n_trees)
-    return found
+def _parts_of_classifier(content: JSON) -> JSON:
+    """Take what only classifiers write out of a record's content."""
+    parts = {name: content.pop(name) for name in ("classifier", "linear", "random_effects")}
+    if not any(parts.values()):
+        return {"classifier": None, "linear": None, "random_effects": ()}
+    # These load scikit-learn, unlike the solver.
+    from ordinal_objectives.estimators.description import ClassifierDescription
+    from ordinal_objectives.estimators.linear import LinearPart
+    from ordinal_objectives.random_effects import RandomEffects
 
-
-def _notes(content: JSON) -> JSON:
-    """Return what only some models have: a booster trained without a classifier has none."""
-    notes = {name: content[name] for name in _NOTES}
-    if "random_effects" in content:
-        from ordinal_objectives.random_effects import RandomEffects  # loads scikit-learn, unlike the solver
-
-        notes["random_effects"] = tuple(map(RandomEffects.from_json, content["random_effects"]))
-    return notes
-
-
-def vectors_to_json(vectors: list[NDArray[np.float32]]) -> JSON:
-    """Return JSON types: the number of each tree's leaves, and their numbers in base64 of little-endian float32."""
-    numbers = np.concatenate([vector.ravel() for vector in vectors] or [np.zeros(0, np.float32)])
-    return {
-        "n_leaves": [len(vector) for vector in vectors],
-        "leaf_vectors": base64.b64encode(numbers.astype("<f4").tobytes()).decode("ascii"),
+    kinds = {
+        "classifier": ClassifierDescription | None,
+        "linear": LinearPart | None,
+        "random_effects": tuple[RandomEffects, ...],
     }
-
-
-def vectors_from_json(content: JSON, n_classes: int) -> list[NDArray[np.float32]]:
-    """Read what :func:`vectors_to_json` wrote.
-
-    Raises
-    ------
-    ValueError, TypeError, KeyError
-        If it is damaged.
-    """
-    n_leaves = content["n_leaves"]
-    numbers = np.frombuffer(base64.b64decode(content["leaf_vectors"], validate=True), dtype="<f4").astype(np.float32)
-    if numbers.size != sum(n_leaves) * (n_classes - 1):
-        raise ValueError(f"leaf_vectors must hold {sum(n_leaves) * (n_classes - 1)} numbers; got {numbers.size}")
-    if not n_leaves:
-        return []
-    return np.split(numbers.reshape(-1, n_classes - 1), np.cumsum(n_leaves)[:-1])
+    return {name: json_of.decoded(kind, parts[name], name) for name, kind in kinds.items()}

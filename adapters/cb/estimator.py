@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import reprlib
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, Level, NDArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns, float_type, levels_in
 from ordinal_objectives.estimators import arguments
+from ordinal_objectives.estimators.description import ClassifierDescription
 from ordinal_objectives.estimators.held_out import Rows, Trial
 from ordinal_objectives.estimators.host_classifier import ORDINAL_PARAMETERS, HostClassifier
 from ordinal_objectives.estimators.linear import with_start
@@ -135,7 +137,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
     _known: ClassVar = frozenset(inspect.signature(CatBoostClassifier).parameters) - set(_REFUSED) - set(_DIALECT)
     _tried: ClassVar = (({},), ({},))
     _unsearched: ClassVar[Params] = {}
-    _not_in_files: ClassVar = HostClassifier._not_in_files | {"logging_level", "silent", "used_ram_limit"}
+    _of_machine: ClassVar = frozenset({"logging_level", "silent", "used_ram_limit"})
     # Places of the columns that are no numbers, by the parameter that names them.
     _places: dict[str, list[int]]
     # How many numbers the vectors of a column have, as far as the model says so.
@@ -402,11 +404,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
     def _write(self, path: str | PathLike[str]) -> None:
         cb_booster.save_model(self.booster_, path)
 
-    def _description(self) -> Params:
-        return super()._description() | {
-            "column_numbers": getattr(self, "_column_numbers", None),
-            "lengths": list(self._lengths.items()),
-        }
+    def _description(self, *, labelled: bool = True) -> ClassifierDescription:
+        return replace(super()._description(labelled=labelled), lengths=dict(self._lengths))
 
     def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         self.booster_ = cb_booster.load_model(path)
@@ -415,7 +414,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         self._places = {name: getattr(self.booster_, get)() for name, get in zip(_COLUMNS, of_kind, strict=True)}
         with files.as_damaged_file(path):
             self.columns_ = self._columns_in(self.booster_, record)
-            self._lengths = {int(place): int(n) for place, n in (record.classifier or {}).get("lengths", [])}
+        self._lengths = {} if record.classifier is None else record.classifier.lengths
         return record, record.n_iterations, n_features
 
     def _names_in_booster(self) -> list[str] | None:
@@ -447,8 +446,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
 def _names_of(booster: CatBoost) -> list[str] | None:
     """Return the names of the columns of a training, numbers as text; None where CatBoost made them up."""
     names: list[str] = booster.feature_names_
-    described = cb_booster.threshold_record(booster).classifier or {}
-    if described.get("column_numbers") == names:
+    described = cb_booster.threshold_record(booster).classifier
+    if described is not None and described.column_numbers == names:
         return names
     return None if names == [str(place) for place in range(len(names))] else names
 

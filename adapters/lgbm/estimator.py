@@ -108,7 +108,7 @@ importance_type
         ({"num_leaves": 15, "reg_lambda": 0.0}, {"num_leaves": 63, "reg_lambda": 0.0}),
     )
     _unsearched: ClassVar = {"num_leaves": 31, "reg_lambda": 0.0}
-    _not_in_files: ClassVar = input_checks.OF_MACHINE | HostClassifier._not_in_files
+    _of_machine: ClassVar = input_checks.OF_MACHINE
     _start_name: ClassVar = "init_score"
     _continued_by: ClassVar = "init_model"
     _knows_training_set: ClassVar = True
@@ -407,7 +407,7 @@ importance_type
                 f"the model must say which columns its {len(levels)} lists of levels belong to; {len(places)} of its "
                 f"columns hold categories of more than one value"
             )
-        return Columns.from_json([list(pair) for pair in zip(places, levels, strict=True)], len(names))
+        return Columns(len(names), dict(zip(places, levels, strict=True)))
 
     @threads.one_thread_after_fork()
     def _score(self, data: Table, start: int, stop: int) -> FloatArray:

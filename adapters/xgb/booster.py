@@ -64,6 +64,25 @@ def trees(raw: bytes | bytearray) -> list[dict[str, NDArray[Any]]]:
     return [dict(zip(_OF_NODES, tree, strict=True)) for tree in nodes]
 
 
+def nodes_of(tree: JSON) -> dict[str, NDArray[Any]]:
+    """Return the nodes of a tree, from its arrays or its JSON, as :class:`~ordinal_objectives.trees.Tree` names them.
+
+    Values up to ``threshold`` go to the child ``left``, others to ``right``, which are -1 in leaves, as is ``feature``.
+    Where categories part the rows, ``threshold`` means nothing.
+    """
+    left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
+    inner = left != -1
+    # XGBoost sends x < c to the left, in float32.
+    below = np.nextafter(np.asarray(tree["split_conditions"], dtype=np.float32), np.float32(-np.inf))
+    return {
+        "feature": np.where(inner, tree["split_indices"], -1).astype(np.int32),
+        "threshold": np.where(inner, below, 0.0).astype(np.float64),
+        "left": left,
+        "right": np.where(inner, right, -1).astype(np.int32),
+        "missing_left": inner & np.asarray(tree["default_left"], dtype=np.bool_),
+    }
+
+
 def leaf_nodes(left_children: ArrayLike) -> IndexArray:
     """Return the numbers of a tree's leaves among its nodes, ascending."""
     return np.flatnonzero(np.asarray(left_children) == -1)

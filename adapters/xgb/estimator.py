@@ -307,7 +307,7 @@ importance_type, early_stopping_rounds, callbacks
         super()._check_continued(model, booster, record)
         if record is None:
             return
-        known, described = self._missing, (record.classifier or {}).get("params", {})
+        known, described = self._missing, {} if record.classifier is None else record.classifier.params
         if isinstance(model, XGBOrdinalClassifier):
             known = model._missing
         elif "missing" in described:

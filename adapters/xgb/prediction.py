@@ -163,25 +163,17 @@ def _by_node(tree: JSON, vectors: NDArray[np.float32], n_thresholds: int) -> Flo
 
 def _as_tree(tree: JSON, of_node: FloatArray) -> trees.Tree:
     """Return a tree of XGBoost as one of ours, its nodes renumbered so that children are next to each other."""
-    left = np.asarray(tree["left_children"], dtype=np.int32)
-    right = np.asarray(tree["right_children"], dtype=np.int32)
-    order, position = [0], np.zeros(len(left), dtype=np.int32)
+    nodes = xgb_booster.nodes_of(tree)
+    left, right = nodes["left"], nodes.pop("right")
+    order, position = [0], np.full(len(left), -1, dtype=np.int32)
     for node in order:
-        position[node] = len(order)  # of its left child, for now
         if left[node] >= 0:
+            position[node] = len(order)  # of its left child
             order += [int(left[node]), int(right[node])]
-    nodes = np.asarray(order)
-    inner = left[nodes] >= 0
-    # XGBoost sends x < c to the left, in float32.
-    below = np.nextafter(np.asarray(tree["split_conditions"], dtype=np.float32)[nodes], np.float32(-np.inf))
+    ours = {name: values[order] for name, values in (nodes | {"left": position}).items()}
+    ours["missing_left"] = ours["missing_left"].astype(np.uint8)
     return trees.Tree(
-        feature=np.where(inner, np.asarray(tree["split_indices"])[nodes], -1).astype(np.int32),
-        threshold=np.where(inner, below, 0.0).astype(np.float64),
-        left=np.where(inner, position[nodes], -1).astype(np.int32),
-        missing_left=np.where(inner, np.asarray(tree["default_left"])[nodes], 0).astype(np.uint8),
-        value=np.where(inner[:, np.newaxis], 0.0, of_node[nodes]),
-        gain=np.zeros(len(nodes)),
-        count=np.zeros(len(nodes), dtype=np.int64),
+        **ours, value=of_node[order], gain=np.zeros(len(order)), count=np.zeros(len(order), dtype=np.int64)
     )
 
 

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, LabelArray, NDArray, Params
 from ordinal_objectives.estimators import arguments, held_out
 from ordinal_objectives.estimators.labels import as_labels
 from ordinal_objectives.histogram_engine import fit_loop, model_file
@@ -295,24 +295,21 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         X = self._check_features(X, reset=False)
         return X, np.tile(self._start, (X.shape[0], 1))
 
-    def _stored(self) -> JSON:
+    def _header(self) -> model_file.Header:
         check_is_fitted(self)
         loss = self._loss_of_fit
         if not isinstance(loss, str):
             raise TypeError(f"a file holds no loss of your own; got loss={loss!r}. Pickle the model")
         classes, targets = self._describe_targets()
-        return self._as_stored(
-            arguments.kept_arguments(self) | {"loss": loss},
-            classes,
-            proportional=False,
-            targets={"estimator": type(self).__name__, **targets},
-        )
+        others: Params = {"proportional": False, "linear": None}
+        others["targets"] = {"estimator": type(self).__name__, **targets}
+        return self._header_of(arguments.kept_arguments(self) | {"loss": loss}, classes, **others)
 
-    def _recall(self, stored: JSON, grown: fit_loop.GrownModel) -> None:
+    def _recall(self, header: model_file.Header, grown: fit_loop.GrownModel) -> None:
         assert grown.start is not None
         self._parameters()
         validation.check_choice(self.loss, _LOSSES, name="loss")
-        self._recall_targets(stored["classes"], stored["targets"], len(grown.start))
+        self._recall_targets(header.classifier.labels, header.targets, len(grown.start))
         self._fitted_loss, self._loss_of_fit = self._named_loss(), self.loss
         self._remember(grown)
 

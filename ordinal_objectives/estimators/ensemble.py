@@ -8,8 +8,10 @@ import json
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import Tags, get_tags
@@ -17,15 +19,17 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Params, Seed, Table
-from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_arguments, keep_names
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Seed, Table
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_arguments
+from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_settings_by_label
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.utils import documented, extras, files, validation
+from ordinal_objectives.utils import documented, extras, files, json_of, validation
+from ordinal_objectives.utils.json_of import Within
 
 # Classifiers with a format of their own: where they live, how their files end, and the extra that installs them.
 _KINDS = {
@@ -36,8 +40,30 @@ _KINDS = {
     "XGBClassifier": ("xgboost", ".json", "xgboost"),
 }
 _CONTENTS = "ensemble.json"
-# Parameters of an ensemble that stand elsewhere in its file, or belong to the machine that loads it.
-_NOT_PARAMETERS = frozenset({"members", "classes", "n_jobs"})
+# Parameters of an ensemble that stand elsewhere in its file.
+_NOT_PARAMETERS = frozenset({"members"})
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A member in the file: the parameters of its template, and of each copy its own, its file and its classes."""
+
+    name: str
+    kind: str
+    params: dict[str, Any]
+    own: list[dict[str, Any]]
+    files: list[str]
+    columns: list[IntArray]
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """The table of contents of a file."""
+
+    classifier: ClassifierDescription
+    n_features: Annotated[int, Within(0)]
+    weights: FloatArray
+    members: list[_Member]
 
 
 @documented
@@ -303,39 +329,20 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     f"member {name!r} is of {kind.__name__}, which has no file format of its own; those that have are "
                     f"{', '.join(_KINDS)}. Pickle the ensemble instead"
                 )
-        classes, dtype = files.labels_to_json(self.ordered_classes_)
-        names = getattr(self, "feature_names_in_", None)
-        own = {name: value for name, value in _parameters(self).items() if name not in _NOT_PARAMETERS}
-        params, left_out = files.parameters_to_json(own)
-        members, copies_by_file = [], dict[str, FittedMember]()
+        described = describe(self, _parameters(self), self.ordered_classes_, _NOT_PARAMETERS)
+        members, copies_by_file, left_out = [], dict[str, FittedMember](), described.left_out.copy()
         for i, (name, template) in enumerate(self._trained_members):
             copies, library = self._fitted[name], kinds[name].__name__
-            member_params, lost = files.parameters_to_json(_parameters(template))
+            params, lost = files.parameters_to_json(_parameters(template))
             left_out += [f"{name}__{parameter}" for parameter in lost]
-            described = {f"{i}_{j}{_KINDS[library][1]}": copy for j, copy in enumerate(copies)}
+            by_file = {f"{i}_{j}{_KINDS[library][1]}": copy for j, copy in enumerate(copies)}
             # The file of XGBoost's own classifier holds none of its parameters, and predictions need some.
             bare = library == "XGBClassifier"
-            members.append(
-                {
-                    "name": name,
-                    "kind": library,
-                    "params": member_params,
-                    "own": [files.parameters_to_json(_parameters(c.estimator))[0] if bare else {} for c in copies],
-                    "files": list(described),
-                    "columns": [copy.columns.tolist() for copy in copies],
-                }
-            )
-            copies_by_file |= described
-        contents = {
-            "classes": classes,
-            "dtype": dtype,
-            "n_features": self.n_features_in_,
-            "feature_names": None if names is None else names.tolist(),
-            "params": params,
-            "weights": self.weights_.tolist(),
-            "members": members,
-            "left_out": left_out,
-        }
+            own = [files.parameters_to_json(_parameters(copy.estimator))[0] if bare else {} for copy in copies]
+            members.append(_Member(name, library, params, own, list(by_file), [copy.columns for copy in copies]))
+            copies_by_file |= by_file
+        described = replace(described, left_out=left_out)
+        contents = json_of.encoded(_Contents(described, self.n_features_in_, self.weights_, members))
         with tempfile.TemporaryDirectory() as folder:
             for file, copy in copies_by_file.items():
                 copy.estimator.save_model(Path(folder) / file)
@@ -368,44 +375,34 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         files.check_kind(path, "an ensemble")
         whole = io.BytesIO(Path(path).read_bytes())  # a place outside it is no error of the file system
         with files.as_damaged_file(path), zipfile.ZipFile(whole) as archive:
-            contents = json.loads(archive.read(_CONTENTS))
-            described = contents["members"]
-            members = [(member["kind"], member["name"]) for member in described]
-            unknown = [kind for kind, _ in members if kind not in _KINDS]
+            contents: _Contents = json_of.decoded(_Contents, json_of.parsed(archive.read(_CONTENTS)))
+            unknown = [member.kind for member in contents.members if member.kind not in _KINDS]
             if unknown:
                 raise ValueError(f"it holds a member of {unknown[0]!r}; those that can be are {', '.join(_KINDS)}")
-        kinds = [_import(*member) for member in members]
+        kinds = [_import(member.kind, member.name) for member in contents.members]
         with (
             self._all_or_nothing(),
             files.as_damaged_file(path),
             zipfile.ZipFile(whole) as archive,
             tempfile.TemporaryDirectory() as folder,
         ):
-            params, known = _from_json(contents["params"]), set(super().get_params(deep=False)) - _NOT_PARAMETERS
-            if not set(params) <= known:
-                raise ValueError(f"an ensemble has no parameters {sorted(set(params) - known)}")
-            self.__dict__.pop("evals_result_", None)  # of an earlier fit
-            self.__dict__.update(params)
-            self.classes = files.labels_from_json(contents["classes"], contents["dtype"])
-            self._keep_labels(OrderedLabels(self.classes))
+            give_back(contents.classifier, self, contents.n_features, _NOT_PARAMETERS)
+            self._keep_labels(OrderedLabels(contents.classifier.labels))
             self._check_decision()
-            self.n_features_in_ = int(contents["n_features"])
             self.members, self._fitted = [], {}
-            for kind, member in zip(kinds, described, strict=True):
-                name, copies = member["name"], []
-                self.members.append((name, kind(**_from_json(member["params"]))))
-                for file, own, columns in zip(member["files"], member["own"], member["columns"], strict=True):
-                    own_file = Path(folder) / f"copy{_KINDS[member['kind']][1]}"
+            for kind, member in zip(kinds, contents.members, strict=True):
+                self.members.append((member.name, kind(**_from_json(member.params))))
+                copies = []
+                for file, own, columns in zip(member.files, member.own, member.columns, strict=True):
+                    own_file = Path(folder) / f"copy{_KINDS[member.kind][1]}"
                     own_file.write_bytes(archive.read(file))
                     copy = kind(**_from_json(own))
                     copy.load_model(own_file)
-                    copies.append(FittedMember(copy, np.array(columns, np.int32)))
-                self._fitted[name] = copies
+                    copies.append(FittedMember(copy, columns))
+                self._fitted[member.name] = copies
             self._trained_members = list(self.members)
-            self.weights_ = files.numbers_from_json(contents["weights"], "weights")
-            keep_names(self, files.names_from_json(contents["feature_names"], self.n_features_in_))
-            left_out = [str(name) for name in contents["left_out"]]
-        files.warn_of(left_out, stacklevel=3)  # past the context that is around the method
+            self.weights_ = contents.weights
+        files.warn_of(contents.classifier.left_out, stacklevel=3)  # past the context that is around the method
         return self
 
     def __sklearn_tags__(self) -> Tags:

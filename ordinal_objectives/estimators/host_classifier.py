@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.aliases import Booster, FloatArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, held_out, linear
+from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -60,11 +61,8 @@ ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
     *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type"),
     *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
 }
-# Not among the parameters in a file: what it keeps elsewhere, and properties of the machine that loads a model.
-_NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
-    *("classes", "cost_matrix", "decision_rule", "training_cost"),
-    *("device", "n_jobs", "progress", "verbose", "verbosity"),
-}
+# Not in the description of the classifier: they stand in the record of the thresholds.
+_IN_RECORD = frozenset(parameter_names("classifier", in_files=True)) | {"training_cost"}
 
 
 class RoundPlan(NamedTuple):
@@ -94,8 +92,8 @@ class HostClassifier(OrdinalClassifier):
     # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
     _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
     _unsearched: ClassVar[Params]
-    # Parameters that stay as they are when a file is loaded, by all their names.
-    _not_in_files: ClassVar[frozenset[str]] = _NOT_IN_FILES
+    # Parameters of the machine, by all their names in the library.
+    _of_machine: ClassVar[frozenset[str]] = frozenset()
     validation_fraction: float | None
     linear_l2: float
     random_intercept: object
@@ -170,9 +168,11 @@ class HostClassifier(OrdinalClassifier):
 
     def _columns_in(self, booster: Booster, record: ThresholdRecord) -> Columns:
         """Return the columns of a booster, with the levels that the record of a classifier names, or its own."""
-        own, described = self._own_columns(booster), record.classifier
-        levels = None if described is None else files.value_from_json(described.get("levels", []))
-        return own if levels is None else Columns.from_json(levels, own.n_features)
+        columns = self._own_columns(booster)
+        if record.classifier is not None:
+            columns = Columns(columns.n_features, record.classifier.levels)
+        columns.check()
+        return columns
 
     def _forget_fit(self) -> None:
         """Forget what an earlier fit found beside trees, thresholds and classes."""
@@ -298,31 +298,12 @@ class HostClassifier(OrdinalClassifier):
         """
         with self._all_or_nothing():
             record, n_iter, n_features = self._read(path)
-            with files.as_damaged_file(path):
-                started = None if record.linear is None else linear.LinearPart.from_json(record.linear, n_features)
-            described, left_out, found = record.classifier or {}, list[str](), Params()
+            described = record.classifier
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
-                    self.classes = files.labels_from_json(described["classes"], described["dtype"])
-                    self.decision_rule, self.cost_matrix = described["decision_rule"], described["cost_matrix"]
-                    params = described["params"]
-                    if not isinstance(params, dict):
-                        raise ValueError("parameters must be a JSON object")
-                    if set(params) & _NOT_IN_FILES:
-                        names = ", ".join(sorted(set(params) & _NOT_IN_FILES))
-                        raise ValueError(f"{names} must not be among the parameters")
-                    left_out = [str(name) for name in described["left_out"]]
-                    found = dict(described.get("found", {}))
-                    if not found.keys() <= self._unsearched.keys():
-                        raise ValueError(f"found must name {' or '.join(self._unsearched)}; got {', '.join(found)}")
-                    self._forget_params(kept={*params, *left_out, *self._not_in_files})
-                    read = {name: files.value_from_json(value) for name, value in params.items()}
-                    kept = read.keys() & arguments.kept_arguments(self).keys()
-                    self._keep_host_params(self._host_params | {k: v for k, v in read.items() if k not in kept})
-                    arguments.keep_arguments(self, {name: read[name] for name in kept})
-                    self._refuse_unknown()
+                    give_back(described, self, n_features, _IN_RECORD | self._of_machine)
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -331,39 +312,31 @@ class HostClassifier(OrdinalClassifier):
                 self._check_decision()
                 self.n_features_in_ = n_features
                 self._forget_fit()
-                self._earlier_columns, self._found = None, found
-                if "n_rounds" in described:
-                    self._n_rounds = validation.check_integer("n_rounds", described["n_rounds"], n_iter)
-                self._effects = record.random_effects
+                self._earlier_columns = None
+                if described:
+                    self._found, self._n_rounds = described.found, described.n_rounds
+                if record.linear is not None:
+                    record.linear.check(n_features)
+                self._effects, self._linear = record.random_effects, record.linear
                 self._groups = tuple(one.column for one in self._effects)
                 if any(column.place >= n_features for column in self._groups):
                     raise ValueError(f"random effects must be of columns below {n_features}")
                 if self._groups and not described:
                     raise ValueError(f"the groups stood beside the features of {path}: predict with its booster")
-                text = files.names_from_json(described.get("feature_names"), n_features)
-                written = self._names_in_booster() if text is None else None
-                if written and (described or all(map(str.isdecimal, written))):
-                    arguments.keep_names(self, numbers=written)
-                else:
-                    arguments.keep_names(self, written or text)
+                if described is None or described.feature_names is described.column_numbers is None:
+                    written = self._names_in_booster()
+                    are_numbers = written and (described or all(map(str.isdecimal, written)))
+                    arguments.keep_names(self, *((None, written) if are_numbers else (written, None)))
                 missing = getattr(self, "_missing", np.nan)
                 self.columns_ = replace(self.columns_, names=self._names(), missing=missing)
-                self._linear = started
                 self._keep(record, n_iter)
-        files.warn_of(left_out, stacklevel=2)
+        files.warn_of(described.left_out if described else (), stacklevel=2)
         return self
 
     def _names(self) -> list[str] | None:
         """Return the names of the columns, numbers as text; None where the training had none."""
         names = getattr(self, "feature_names_in_", None)
         return getattr(self, "_column_numbers", None) if names is None else list(names)
-
-    def _forget_params(self, kept: Collection[str]) -> None:
-        """Set parameters to their defaults, and drop those of the library below, but for some."""
-        self._host_params = {name: value for name, value in self._host_params.items() if name in kept}
-        for name in arguments.kept_arguments(self):
-            if name not in kept:
-                setattr(self, name, self._default(name))
 
     def n_earlier_rounds(self) -> int:
         """Return how many rounds the continued model had, 0 without one; those of ``evals_result_`` follow them."""
@@ -457,7 +430,8 @@ class HostClassifier(OrdinalClassifier):
                     f"{self._continued_by} must be without random_intercept: no training keeps its effects"
                 )
             if continued.linear is not None:
-                self._linear = linear.LinearPart.from_json(continued.linear, self.n_features_in_)
+                continued.linear.check(self.n_features_in_)
+                self._linear = continued.linear
             return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), {})
         categories = self._categories(**options) if self.linear is not False else ()
 
@@ -525,7 +499,7 @@ class HostClassifier(OrdinalClassifier):
         self._keep(record, n_iter)
         self._settle(rows)
         if self._n_rounds is not None or self._groups:
-            self._carry({**(record.classifier or {}), **self._found_at_end()})
+            self._carry(None if record.classifier is None else replace(record.classifier, n_rounds=self._n_rounds))
 
     def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
         """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
@@ -542,22 +516,21 @@ class HostClassifier(OrdinalClassifier):
         self._check_decision()
         self.n_features_in_ = n_features
 
-    def _carry(self, classifier: Params | None = None) -> None:
+    def _carry(self, classifier: ClassifierDescription | None = None) -> None:
         classifier = self._in_files() if classifier is None else classifier
         self._record = replace(self._record, classifier=classifier, random_effects=self._effects)
         self._store(self._record)
 
-    def _in_files(self) -> Params:
+    def _in_files(self) -> ClassifierDescription:
         """Return the description of the classifier for files that others write."""
         try:
             return self._description()
         except TypeError:  # labels that no file holds; loading the booster as a classifier raises an error
-            return {"classes": None, "dtype": "O"}
+            return self._description(labelled=False)
 
     def _carried(self) -> Params:
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
-        linear = None if self._linear is None else self._linear.to_json()
-        return {"linear": linear, "classifier": self._in_files()}
+        return {"linear": self._linear, "classifier": self._in_files()}
 
     def _spec(self, entry: str) -> OrdinalSpec:
         """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""
@@ -565,29 +538,11 @@ class HostClassifier(OrdinalClassifier):
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return OrdinalSpec.of(entry, **given | {"n_classes": self.n_classes_})
 
-    def _description(self) -> Params:
-        """Return the description of the classifier in a file, in JSON's types."""
-        classes, dtype = files.labels_to_json(self.ordered_classes_)
-        names = getattr(self, "feature_names_in_", None)
-        given = (arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)).items()
-        levels = self.columns_.to_json()
-        params, left_out = files.parameters_to_json({name: value for name, value in given if name not in _NOT_IN_FILES})
-        return {
-            "classes": classes,
-            "dtype": dtype,
-            "feature_names": None if names is None else names.tolist(),
-            "decision_rule": self.decision_rule,
-            "cost_matrix": None if self.cost_matrix is None else np.asarray(self.cost_matrix, float).tolist(),
-            "params": params,
-            "left_out": left_out,
-            **({"found": self._found} if self._found else {}),
-            **({"levels": files.value_to_json(levels)} if levels else {}),
-            **self._found_at_end(),
-        }
-
-    def _found_at_end(self) -> Params:
-        """Return what a description says that is known when a training has ended."""
-        return {} if self._n_rounds is None else {"n_rounds": self._n_rounds}
+    def _description(self, *, labelled: bool = True) -> ClassifierDescription:
+        """Return the description of the classifier in a file; TypeError for labels that no file holds."""
+        params = arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)
+        classes = self.ordered_classes_ if labelled else None
+        return describe(self, params, classes, _IN_RECORD | self._of_machine)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

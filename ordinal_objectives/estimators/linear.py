@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,15 +14,15 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ordinal_objectives.aliases import JSON, FloatArray, IndexArray, Params, RealArray, Table
+from ordinal_objectives.aliases import FloatArray, IndexArray, RealArray, Table
 from ordinal_objectives.columns import are_missing
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Settings, Trial, TrialOf, find_rounds, is_auto
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import initial_thresholds
-from ordinal_objectives.utils.files import numbers_from_json
-from ordinal_objectives.utils.validation import check_integer, check_number, signs_of
+from ordinal_objectives.utils.json_of import NOT_IN_FILES
+from ordinal_objectives.utils.validation import check_number, signs_of
 
 # Numbers of mean 0 and variance 1, (n_samples, n_numbers), 0 where a value is missing; and for each category the level
 # of each row, (n_samples,), -1 where it is missing or unknown.
@@ -31,7 +31,6 @@ Encoded = tuple[FloatArray, list[IndexArray]]
 
 _LEAST_GAP = 1e-3
 _MOST_STEPS = 5000
-_ARRAYS = ("mean", "scale", "low", "high", "weights")
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class LinearPart:
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
-    read: Callable[[Table], Table] | None = None
+    read: Callable[[Table], Table] | None = field(default=None, metadata=NOT_IN_FILES)
 
     @classmethod
     def fit(
@@ -230,45 +229,17 @@ class LinearPart:
     def _columns(self, X: object) -> Table:
         return _matrix(X if self.read is None else self.read(X))
 
-    def to_json(self) -> dict[str, object]:
-        """Return the part in JSON's types; numbers round-trip exactly."""
-        return {
-            "n_features": self.n_features,
-            "places": self.places.tolist(),
-            **{name: getattr(self, name).tolist() for name in _ARRAYS},
-            "levels": [[place, levels] for place, levels in self.levels.items()],
-            "level_weights": [weights.tolist() for weights in self.level_weights],
-            "missing": None if np.isnan(self.missing) else self.missing,
-        }
-
-    @classmethod
-    def from_json(cls, content: JSON, n_features: int) -> LinearPart:
-        """Read what :meth:`to_json` wrote for so many features.
-
-        Raises
-        ------
-        ValueError, KeyError, TypeError
-            If it is damaged.
-        """
-        numbers = {name: numbers_from_json(content[name], name) for name in _ARRAYS}
-        places = [check_integer("places", place, 0, n_features - 1) for place in content["places"]]
-        levels = {
-            check_integer("levels", place, 0, n_features - 1): numbers_from_json(of, "levels").tolist()
-            for place, of in content["levels"]
-        }
-        level_weights = [numbers_from_json(weights, "level_weights") for weights in content["level_weights"]]
-        all_places = sorted([*places, *levels])
-        if content["n_features"] != n_features or all_places != list(range(n_features)):
+    def check(self, n_features: int) -> None:
+        """Raise ValueError unless this is a part of so many features: a file may be damaged."""
+        numbers = (self.mean, self.scale, self.low, self.high, self.weights)
+        if self.n_features != n_features or sorted([*self.places, *self.levels]) != list(range(n_features)):
             raise ValueError(f"the linear part must hold each of the {n_features} features once")
-        if any(len(values) != len(places) for values in numbers.values()) or (numbers["scale"] <= 0.0).any():
-            raise ValueError(f"the linear part must hold {len(places)} weights and scales above 0")
-        if [len(weights) for weights in level_weights] != [len(set(of)) for of in levels.values()]:
+        if any(values.shape != self.places.shape for values in numbers) or (self.scale <= 0.0).any():
+            raise ValueError(f"the linear part must hold {len(self.places)} weights and scales above 0")
+        if [weights.shape for weights in self.level_weights] != [(len(of),) for of in self.levels.values()]:
             raise ValueError("the linear part must hold one weight for each level")
-        if any(of != sorted(of) for of in levels.values()):
+        if any(of != sorted(set(of)) for of in self.levels.values()):
             raise ValueError("the codes of the linear part must increase")
-        missing = np.nan if content["missing"] is None else float(content["missing"])
-        given: Params = {"levels": levels, "level_weights": level_weights, "missing": missing, **numbers}
-        return cls(n_features, np.array(places, dtype=np.intp), **given)
 
 
 def _lowest(objective: Callable[..., Any], x: FloatArray, weigh: Callable[[FloatArray], None] | None) -> FloatArray:

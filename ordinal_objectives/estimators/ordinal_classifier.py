@@ -217,7 +217,7 @@ class OrdinalClassifier(OrderedClassifier):
         if isinstance(model, OrdinalClassifier):
             known = model.ordered_classes_.tolist()
         else:
-            known = None if record is None else (record.classifier or {}).get("classes")
+            known = None if record is None or record.classifier is None else record.classifier.classes
         here = self.ordered_classes_.tolist()
         if known is not None and known != here:
             raise ValueError(

@@ -359,28 +359,21 @@ def _xgboost_scorer(booster: xgboost.Booster, n_iter: int, add: Callable[[int, i
 
 
 def _xgboost_tree(tree: JSON, leaf_values: FloatArray) -> ScoringTree:
-    left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
-    inner, missing_left = left != -1, np.array(tree["default_left"], dtype=bool)
+    from ordinal_objectives.adapters.xgb.booster import nodes_of
+
+    nodes = nodes_of(tree)
     segments = zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True)
     codes = np.array(tree["categories"], dtype=np.int64)
     categories = {node: codes[start : start + size] for node, start, size in segments}
-    for node in categories:  # XGBoost's sets go right
-        left[node], right[node], missing_left[node] = right[node], left[node], not missing_left[node]
-    # XGBoost sends x < c to the left, in float32.
-    below = np.nextafter(np.array(tree["split_conditions"], dtype=np.float32), np.float32(-np.inf))
-    by_number = inner & ~np.isin(np.arange(len(left)), list(categories))
+    left, right, by_category = nodes["left"], nodes["right"], list(categories)
+    # XGBoost's sets go right.
+    left[by_category], right[by_category] = right[by_category], left[by_category]
+    nodes["missing_left"][by_category] ^= True
+    nodes["threshold"][by_category] = 0.0
     value = np.zeros((len(left), leaf_values.shape[1]))
-    value[~inner] = leaf_values
-    return ScoringTree(
-        feature=np.where(inner, tree["split_indices"], -1).astype(np.int32),
-        threshold=np.where(by_number, below, 0.0).astype(np.float64),
-        left=left,
-        right=np.where(inner, right, -1).astype(np.int32),
-        missing_left=missing_left & inner,
-        value=value,
-        count=np.array(tree["sum_hessian"], dtype=np.float64),
-        categories=categories,
-    )
+    value[nodes["feature"] < 0] = leaf_values
+    count = np.array(tree["sum_hessian"], dtype=np.float64)
+    return ScoringTree(**nodes, value=value, count=count, categories=categories)
 
 
 @one_thread_after_fork()

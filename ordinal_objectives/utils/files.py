@@ -1,4 +1,4 @@
-"""Code for model files of all formats: labels, names and numbers in JSON, and errors of damaged files."""
+"""Code for model files of all formats: labels and parameters in JSON, and errors of damaged files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.aliases import FloatArray, LabelArray, NDArray
+from ordinal_objectives.aliases import LabelArray
 from ordinal_objectives.registry import NotRegisteredError
-from ordinal_objectives.utils.validation import as_floats, check_finite
+from ordinal_objectives.utils.json_of import Plain
 
 # What XGBoost writes before the reason: "[12:00:00] /source/file.cc:123: Check failed: condition (1 vs. 2) : ".
 _PLACE = re.compile(r"^\[[\d:]+\] \S+:\d+: ")
@@ -112,7 +112,7 @@ def host_reason(error: Exception) -> str:
     return _CHECK.sub("", text)
 
 
-def labels_to_json(classes: LabelArray) -> tuple[list[object], str]:
+def labels_to_json(classes: LabelArray) -> tuple[list[Plain], str]:
     """Return class labels in JSON's types, and the name of their NumPy type.
 
     Raises
@@ -120,7 +120,7 @@ def labels_to_json(classes: LabelArray) -> tuple[list[object], str]:
     TypeError
         If a label is neither a string nor a number.
     """
-    labels = classes.tolist()
+    labels: list[Any] = classes.tolist()
     strange = [label for label in labels if not isinstance(label, (str, int, float))]
     if strange:
         raise TypeError(f"only strings and numbers can be saved as class labels; got {strange[0]!r}")
@@ -148,38 +148,6 @@ def labels_from_json(labels: Any, dtype: Any) -> LabelArray:
     if not is_same or values.dtype.kind not in "OTUbiuf":
         raise ValueError(f"class labels must be of the type {dtype}; got {labels!r}")
     return values
-
-
-def names_from_json(names: object, n_features: int) -> NDArray[np.object_] | None:
-    """Return the names of features, (n_features,), or None where the file has none.
-
-    Raises
-    ------
-    ValueError
-        If they are not one string for each feature.
-    """
-    if names is None:
-        return None
-    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature names must be {n_features} strings; got {names!r}")
-    return np.array(names, dtype=object)
-
-
-def numbers_from_json(values: Any, name: str) -> FloatArray:
-    """Return a list of JSON's numbers as an array; raise ValueError unless they are finite numbers."""
-    numbers = as_floats(values, name=name)
-    check_finite(numbers, name, "a file holds finite numbers")
-    return numbers
-
-
-def losses_to_json(losses: Iterable[float]) -> list[float | str | None]:
-    """Return losses in JSON's types: null where none is known, and the text of an infinite one."""
-    return [None if np.isnan(loss) else str(loss) if np.isinf(loss) else loss for loss in map(float, losses)]
-
-
-def losses_from_json(losses: Iterable[float | str | None]) -> list[float]:
-    """Return what :func:`losses_to_json` was given."""
-    return [float("nan" if loss is None else loss) for loss in losses]
 
 
 # Types that a JSON file holds as they are.

@@ -235,7 +235,6 @@ def test_record_round_trips_exactly(thresholds, loss):
                 {
                     "format": "ordinal_objectives",
                     "version": 1,
-                    "n_classes": 3,
                     "loss": "all_threshold",
                     "link": "logit",
                     "hessian": "exact",
@@ -247,7 +246,9 @@ def test_record_round_trips_exactly(thresholds, loss):
                     "thresholds": [[1, 0]],
                     "training_loss": [],
                     "diagnostics": {},
-                    **dict.fromkeys(["classifier", "trees", "last_only", "shifts", "outputs", "linear"]),
+                    **dict.fromkeys(["classifier", "trees", "last_only", "outputs", "linear"]),
+                    "leaf_vectors": [],
+                    "random_effects": [],
                 }
             ),
             "damaged.*increasing order",

@@ -352,19 +352,18 @@ def test_files_without_levels_know_them_by_their_text_and_damaged_ones_are_named
     table = pd.DataFrame({"a": X[:, 0], "t": pd.Categorical(np.digitize(X[:, 1], [-0.5, 0.5, 3.0]).astype(float))})
     table["u"] = table["t"].cat.rename_categories([0.1, 0.75, -0.5, 7.0][: len(table["t"].cat.categories)])
     model = make_cat().fit(table, y)
-    described = dict(model._record.classifier)
-    levels = described.pop("levels")
+    described = model._record.classifier
 
-    def written(**others):
-        cb_booster.store_record(model.booster_, replace(model._record, classifier=described | others))
+    def written(levels):
+        cb_booster.store_record(model.booster_, replace(model._record, classifier=replace(described, levels=levels)))
         model.booster_.save_model(str(tmp_path / "model.cbm"))
         return CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")
 
-    for one in (written(levels=levels), written()):
+    for one in (written(described.levels), written({})):
         np.testing.assert_array_equal(one.predict_proba(table), model.predict_proba(table))
-    for damaged in (3, [[1]], [[9, ["a"]]], [[1, ["a", "a"]]]):
+    for damaged in ({9: ["a"]}, {1: ["a", "a"]}, {1: [None]}):
         with pytest.raises(ValueError, match="is damaged"):
-            written(levels=damaged)
+            written(damaged)
     model.booster_.save_model(str(tmp_path / "model.cbm"))  # without a digest
     content = (tmp_path / "model.cbm").read_bytes()
     (tmp_path / "model.cbm").write_bytes(content.replace(b"training_loss", b"training\xabloss"))

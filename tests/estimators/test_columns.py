@@ -287,9 +287,7 @@ def test_arrays_are_matched_by_value(trainer):
         of_text.predict(array)
 
 
-@pytest.mark.parametrize(
-    "content", [[[2, ["a"]]], [[0, ["a", "a"]]], [[0, ["a"]], [0, ["b"]]], [[0, [None]]], [["0", ["a"]]]]
-)
-def test_damaged_levels_are_refused(content):
+@pytest.mark.parametrize("levels", [{2: ["a"]}, {0: ["a", "a"]}])
+def test_damaged_levels_are_refused(levels):
     with pytest.raises(ValueError, match="categories of"):
-        Columns.from_json(content, 2)
+        Columns(2, levels).check()

@@ -39,6 +39,7 @@ from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.predictions import score
 from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.utils.json_of import decoded, encoded
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -312,14 +313,14 @@ def test_contributions_of_trees_and_linear_part_add_up_to_the_margins():
 @pytest.mark.parametrize("options", [{"proportional": True}, {"proportional": False}], ids=str)
 def test_damaged_records_are_refused(options, tmp_path):
     content = json.loads(make("xgb", **options).fit(X, Y)._record.to_json())
-    assert ThresholdRecord.from_json(json.dumps(content)).linear == content["linear"]
+    assert encoded(ThresholdRecord.from_json(json.dumps(content)).linear) == content["linear"]
     booster = make("xgb", **options).fit(X, Y).booster_
     of_no_classifier = content | {"classifier": None, "linear": {"n_features": 3}}
     booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(of_no_classifier)})
     booster.save_model(tmp_path / "model.json")
-    with pytest.raises(ValueError, match=r"model\.json is damaged: KeyError"):
+    with pytest.raises(ValueError, match=r"damaged.* linear must be"):
         make("xgb").load_model(tmp_path / "model.json")
-    for name in ("shifts", "outputs", "linear"):
+    for name in ("leaf_vectors", "outputs", "linear"):
         with pytest.raises(ValueError, match="damaged"):
             ThresholdRecord.from_json(json.dumps({k: v for k, v in content.items() if k != name}))
 
@@ -333,17 +334,20 @@ def test_damaged_records_are_refused(options, tmp_path):
         {"weights": [1.0, 2.0]},
         {"weights": [1.0, 2.0, "x"]},
         {"scale": [1.0, 0.0, 1.0]},
-        {"levels": [[2, ["a"]]]},
-        {"levels": [[2, ["a"]]], "places": [0, 1], "level_weights": []},
+        {"levels": {"2": ["a"]}},
+        {"levels": {"2": [0.0]}},
+        {"levels": {"2": [0.0]}, "places": [0, 1], "level_weights": []},
         {"mean": None},
     ],
     ids=str,
 )
 def test_damaged_parts_are_refused(change):
-    content = json.loads(json.dumps(fitted().to_json()))
-    np.testing.assert_array_equal(LinearPart.from_json(content, 3).scores(X), fitted().scores(X))
+    content = json.loads(json.dumps(encoded(fitted())))
+    read = decoded(LinearPart, content)
+    read.check(3)
+    np.testing.assert_array_equal(read.scores(X), fitted().scores(X))
     with pytest.raises((ValueError, TypeError)):
-        LinearPart.from_json(content | change, 3)
+        decoded(LinearPart, content | change).check(3)
 
 
 def test_ensembles_take_members_with_a_linear_part(tmp_path):

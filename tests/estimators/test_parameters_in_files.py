@@ -286,9 +286,9 @@ def test_parameters_that_a_file_does_not_name_are_forgotten(kind, rounds, others
 def test_parameters_that_an_older_file_has_not_are_the_defaults(tmp_path):
     path = tmp_path / "model.json"
     model = oo.XGBOrdinalClassifier(n_estimators=3, gamma=0.5).fit(X, y)
-    text = model._description()
-    del text["params"]["gamma"]
-    model._description = lambda: text
+    described = model._description()
+    del described.params["gamma"]
+    model._description = lambda **_: described
     model.save_model(path)
     assert oo.XGBOrdinalClassifier(gamma=0.7).load_model(path).gamma is None
 

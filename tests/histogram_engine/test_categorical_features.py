@@ -226,9 +226,9 @@ def test_damaged_categories_are_refused(rows, tmp_path):
     make().fit(frame(x, g), y).save_model(tmp_path / "model")
     whole = without_digest((tmp_path / "model").read_bytes())
     for old, new, message in (
-        (b'"categories": [[1, ', b'"categories": [[7, ', "categories of the column 7"),
+        (b'"levels": {"1": ', b'"levels": {"7": ', "categories of the column 7"),
         (b'"level 1", "level 10"', b'"level 1", "level  1"'.replace(b"level  1", b"level 11"), "must differ"),
-        (b'"categories": [[1, ', b'"categories": [[0, ', "both by categories and by a threshold"),
+        (b'"levels": {"1": ', b'"levels": {"0": ', "both by categories and by a threshold"),
     ):
         assert old in whole
         (tmp_path / "damaged").write_bytes(whole.replace(old, new))

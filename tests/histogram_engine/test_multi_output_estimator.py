@@ -225,7 +225,7 @@ def kinds(data):
 def test_files(data, tmp_path):
     for n, (model, y) in enumerate(kinds(data)):
         model.fit(data[0], y).save_model(tmp_path / str(n))
-        loaded = type(model)().load_model(tmp_path / str(n))
+        loaded = type(model)(n_jobs=model.n_jobs).load_model(tmp_path / str(n))
         assert loaded.get_params() == model.get_params()
         assert loaded.evals_result_ == model.evals_result_
         for method in ("predict", "predict_raw", "apply"):
