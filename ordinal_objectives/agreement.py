@@ -306,7 +306,8 @@ def agreement_report(
     values = [float(function(drawn_rows.weight[np.newaxis])[0]) for function in functions]
     drawn = drawn_rows.draw(functions, n_draws, validation.random_numbers(random_state))
     alpha, ceiling, *kappas = (Interval.of(value, of_one, level) for value, of_one in zip(values, drawn, strict=True))
-    names = [(ratings.raters[pair.i], ratings.raters[pair.j]) for pair in pairs]
+    raters = ratings.raters.tolist()
+    names = [(raters[pair.i], raters[pair.j]) for pair in pairs]
     return AgreementReport(
         n_rows=len(shared),
         drawn="rows" if groups is None else f"{int(drawn_rows.unit.max()) + 1} groups",
