@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -101,8 +102,9 @@ def kappa_of_raters(
     kappa = np.full((n_raters, n_raters), np.nan)
     np.fill_diagonal(kappa, 1.0)
     for pair in _pairs(ratings):
-        of_weights = _KAPPAS[weights].by_weights(pair.of_i, pair.of_j, None, None)
-        kappa[pair.i, pair.j] = kappa[pair.j, pair.i] = of_weights.value()
+        if np.union1d(pair.of_i, pair.of_j).size > 1:
+            value = _KAPPAS[weights].function(pair.of_i, pair.of_j)
+            kappa[pair.i, pair.j] = kappa[pair.j, pair.i] = value
     return ratings.raters, kappa
 
 
@@ -335,7 +337,7 @@ def _pairs(ratings: Ratings) -> Iterator[_Pair]:
     """Yield each two raters who share a row."""
     answers = np.full((len(ratings.raters), ratings.n_rows), -1, dtype=np.int32)
     answers[ratings.rater, ratings.row] = ratings.code
-    for i, j in zip(*np.triu_indices(len(answers), 1), strict=True):
+    for i, j in combinations(range(len(answers)), 2):
         rows = np.flatnonzero((answers[i] >= 0) & (answers[j] >= 0))
         if len(rows):
             yield _Pair(i, j, rows, answers[i, rows], answers[j, rows])

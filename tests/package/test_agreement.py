@@ -193,7 +193,7 @@ def best_kappa(expected, label):
 
 
 def ceiling_and_best(spread, rng, n=40_000):
-    """Return the ceiling of two ratings, expected labels and labels of rows, and the best kappa of who knows the rater."""
+    """Return the ceiling of two ratings, expected labels, labels, and the best kappa of who knows the rater."""
     quality, severity = rng.normal(size=n), spread * rng.normal(size=(3, n))
     first, second, label = (ratings(quality, of_one, rng) for of_one in severity)
     ceiling = kappa_ceiling(np.tile(np.arange(n), 2), np.repeat([0, 1], n), np.r_[first, second], classes=range(1, 11))
