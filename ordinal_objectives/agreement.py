@@ -211,7 +211,8 @@ class AgreementReport:
 
     def _lines(self) -> list[str]:
         return [
-            f"{self.n_rows} rows with two answers or more; {100.0 * self.level:.4g}% intervals by samples of the {self.drawn}",
+            f"{self.n_rows} rows with two answers or more",
+            f"{100.0 * self.level:.4g}% intervals by samples of the {self.drawn}",
             f"Krippendorff's alpha {_text(self.alpha)}",
             f"highest quadratic weighted kappa of a model {_text(self.ceiling)}",
         ]
