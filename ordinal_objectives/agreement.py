@@ -277,7 +277,8 @@ def agreement_report(
     Notes
     -----
     Rows are drawn and raters stay: the intervals are those of these raters on other rows. With fewer than some fifty
-    rows or groups, or shared rows of a pair, they are too short.
+    rows or groups, or shared rows of a pair, they are too short: with 60 groups, intervals of the ceiling of level 0.95
+    covered it in 93 of 100 simulations.
 
     Examples
     --------
