@@ -68,7 +68,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": ExplicitOrder(
         [
             *("quickstart.py", "pictures.py"),
-            *("survey.py", "star_rating.py", "severity.py", "readers.py", "panels.py"),
+            *("survey.py", "star_rating.py", "severity.py", "readers.py", "judges.py", "panels.py"),
             *("decisions.py", "calibration_and_sets.py", "interpretation.py", "distributions.py", "ensembles.py"),
             *("moving_thresholds.py", "joint_steps.py", "beyond_one_score.py", "majoriser.py"),
         ]

@@ -1,5 +1,6 @@
 """Pictures of a fitted model, as scikit-learn's displays: scores, effects, probabilities, training, errors, sets."""
 
+from ordinal_objectives.plotting.agreement import AgreementDisplay
 from ordinal_objectives.plotting.classes import (
     CumulativeReliabilityDisplay,
     OrdinalConfusionDisplay,
@@ -19,6 +20,7 @@ from ordinal_objectives.plotting.effects import (
 from ordinal_objectives.plotting.scores import ScoreDistributionDisplay, TrainingDisplay
 
 __all__ = [
+    "AgreementDisplay",
     "ClassProbabilitiesDisplay",
     "CumulativeReliabilityDisplay",
     "DistributionFanDisplay",

@@ -154,6 +154,27 @@ def test_the_page_for_those_who_come_from_kaggle_runs():
     assert min([*others, by_folds]) > rounded
 
 
+def test_the_page_on_judges_has_calibrated_probabilities_from_300_labels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_recipe("judges")
+    assert len(names["train"]) == 300
+    assert names["error"] < 0.05
+    lower, upper = names["lowest_and_highest"].T
+    inside = (lower <= names["test"]["label"]) & (names["test"]["label"] <= upper)
+    assert inside.mean() > 0.85
+    strict = names["severity"] > 1.0
+    assert (names["strictest"]["effect"].sort_index()[strict] < 0.0).all()
+    assert names["adapted"].thresholds_.mean() < names["model"].thresholds_.mean()
+    np.testing.assert_allclose(names["preference"].sum(axis=1), 1.0)
+
+
+def test_the_page_on_grades_keeps_its_rules():
+    names = run_recipe("grades")
+    assert (np.diff(names["at_least_b"]) <= 1e-12).all()
+    np.testing.assert_allclose(names["migration"].sum(axis=1), 1.0)
+    assert np.abs(names["migration"].to_numpy() - names["observed"].to_numpy()).max() < 0.1
+
+
 def test_the_page_for_those_who_come_from_other_packages_runs():
     """Signs, slopes and probabilities are those of OrderedModel; thresholds are, up to one constant."""
     names = run_examples(README.parent / "docs" / "how_to" / "from_other_packages.md", at_least=3)

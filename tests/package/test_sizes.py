@@ -17,6 +17,7 @@ MANY = {
     "adapters/cb/train.py: train_spec": "what the public function and the classifier both give",
     "ordinal_objectives/metrics/intervals.py: interval": "an entry point: what is judged, and how samples are drawn",
     "ordinal_objectives/metrics/model_report.py: report": "an entry point: what is judged, and how samples are drawn",
+    "ordinal_objectives/agreement.py: agreement_report": "an entry point: what is judged, and how samples are drawn",
     "ordinal_objectives/inspection/effects.py: average_marginal_effects": "an entry point: what changes, "
     "by how much, and how its interval is made",
 }
