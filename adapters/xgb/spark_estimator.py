@@ -43,6 +43,7 @@ except ImportError as error:
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb_spark
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
+from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
@@ -214,7 +215,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             occurring = rows.select(functions.col(_FEATURES)[place]).dropna().distinct().collect()
             levels[place] = [float(code) for (code,) in sorted(occurring)]
         known = classifier.columns_ = Columns(n_features, levels, names)
-        types = classifier._feature_types()
+        types = XGBOOST.feature_types(classifier)
         codes = dict(zip(found.tolist(), classes.encode(found).tolist(), strict=True))
         rows = rows.withColumn(_CODE, _looked_up(codes, label))
         weights = None if weight is None else functions.col(weight).cast("double")
@@ -234,7 +235,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             given = {"weight": weight, "feature_names": names, "feature_types": types, "enable_categorical": True}
             return xgboost.DMatrix(known.encode(_array(part[_FEATURES], n_features)), part[_CODE], **given)
 
-        asked, params = (classifier._spec("XGBOrdinalClassifier"), None), classifier._native_params()
+        asked, params = (classifier._spec(), None), classifier._native_params()
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)
         carried = classifier._carried()
 
