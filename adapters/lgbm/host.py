@@ -237,6 +237,7 @@ class LightGBMHost(Host):
     def read(self, model: Estimator, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the booster: return the record, the number of iterations kept and of features."""
         booster = model.booster_ = lgbm_booster.load_model(path)
+        vars(model).pop("_unordered", None)  # of an earlier fit
         record = lgbm_booster.carried_record(booster).copied()
         with files.as_damaged_file(path):
             model.columns_ = model._columns_in(booster, record)

@@ -284,7 +284,8 @@ def check_features(estimator: Estimator, X: Table, hint: str, *, reset: bool, na
         return validate_columns(estimator, X, reset=reset, **options)
     if X.shape[0] < least or X.shape[1] == 0:
         raise ValueError(
-            f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and {X.shape[1]} feature(s)"
+            f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "
+            f"{X.shape[1]} feature(s)"
         )
     return X
 
