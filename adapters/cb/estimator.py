@@ -201,7 +201,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
             init_model,
             callbacks=callbacks,
             eval_metric=eval_metric,
-            options={"use_best_model": self.use_best_model},
+            of_library={"use_best_model": self.use_best_model},
         )
 
     @property

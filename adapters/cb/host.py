@@ -20,7 +20,7 @@ from ordinal_objectives.aliases import Column, Estimator, FloatArray, Level, NDA
 from ordinal_objectives.columns import Columns, float_type, levels_in
 from ordinal_objectives.estimators.arguments import ParameterNames
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained
+from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -138,42 +138,26 @@ class CatBoostHost(Host):
 
     # Trainings and boosters
 
-    def train(
-        self,
-        spec: OrdinalSpec,
-        params: Params,
-        matrices: list[Pool],
-        n_rounds: int,
-        results: Params,
-        *,
-        continued: CatBoost | None = None,
-        callbacks: Any,
-        metrics: list[Any] | None = None,
-        patience: int | None = None,
-        carried: Params | None = None,
-        progress: bool = False,
-        what: str = "rounds",
-        use_best_model: bool | None = None,
-        **options: Any,
-    ) -> Trained:
+    def train(self, spec: OrdinalSpec, params: Params, matrices: list[Any], asked: TrainingRequest) -> Trained:
         """Train by :func:`.train.train_spec`."""
         pool, *others = matrices
+        keeps_best = asked.of_library.get("use_best_model") if others else None
         booster, found = train_spec(
             (spec, None),
             pool,
             params,
-            n_rounds,
+            asked.n_rounds,
             eval_set=others,
-            early_stopping_rounds=patience or None,
-            use_best_model=False if what == "search" else use_best_model if others else None,
-            init_model=continued,
-            callbacks=callbacks,
-            metrics=metrics or (),
-            progress=progress,
-            what=what,
-            carried=carried,
+            early_stopping_rounds=asked.patience or None,
+            use_best_model=False if asked.is_search else keeps_best,
+            init_model=asked.continued,
+            callbacks=asked.callbacks,
+            metrics=asked.metrics,
+            progress=asked.progress,
+            what=asked.what,
+            carried=dict(asked.carried),
         )
-        results |= found
+        asked.results.update(found)
         record = cb_booster.threshold_record(booster)
         return Trained(booster, record, record.n_iterations, record.n_iterations)
 

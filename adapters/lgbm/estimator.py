@@ -205,7 +205,7 @@ importance_type
             init_model,
             callbacks=list(callbacks or ()),
             eval_metric=eval_metric,
-            options={"valid_names": eval_names},
+            of_library={"valid_names": eval_names},
             categorical_feature=categorical_feature,
         )
 

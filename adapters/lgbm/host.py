@@ -18,7 +18,7 @@ from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, kept_arguments
 from ordinal_objectives.estimators.held_out import Rows, is_auto, smallest_leaf
-from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained
+from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.estimators.random_effects import without
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
 from ordinal_objectives.spec import OrdinalSpec
@@ -144,45 +144,28 @@ class LightGBMHost(Host):
 
     # Trainings and boosters
 
-    def train(
-        self,
-        spec: OrdinalSpec,
-        params: Params,
-        matrices: list[Any],
-        n_rounds: int,
-        results: Params,
-        *,
-        continued: lightgbm.Booster | None = None,
-        callbacks: list[Any],
-        metrics: list[Any] | None = None,
-        patience: int | None = None,
-        carried: Params | None = None,
-        progress: bool = False,
-        what: str = "rounds",
-        valid_names: list[str] | str | None = None,
-        **options: Any,
-    ) -> Trained:
-        """Train by :func:`.train.train_spec`; outside a search ``params`` hold ``patience``."""
+    def train(self, spec: OrdinalSpec, params: Params, matrices: list[Any], asked: TrainingRequest) -> Trained:
+        """Train by :func:`.train.train_spec`; outside a search ``params`` say when to stop."""
         train_set, *valid_sets = matrices
         trees = TreesOfRounds()
-        watching: list[Any] = [*([lightgbm.record_evaluation(results)] if valid_sets else []), trees]
-        if what == "search":
+        watching: list[Any] = [*([lightgbm.record_evaluation(asked.results)] if valid_sets else []), trees]
+        if asked.is_search:
             params = params | {"verbosity": -1}
-            watching += [] if patience is None else [lightgbm.early_stopping(patience, verbose=False)]
+            watching += [] if asked.patience is None else [lightgbm.early_stopping(asked.patience, verbose=False)]
         booster = train_spec(
             (spec, None),
             params,
             train_set,
-            n_rounds,
+            asked.n_rounds,
             valid_sets=valid_sets or None,
-            valid_names=valid_names,
-            feval=[_as_feval(metric) for metric in metrics or ()],
-            init_model=continued,
-            callbacks=[*watching, *callbacks],
-            progress=progress,
-            what=what,
-            carried=carried or {},
+            feval=[_as_feval(metric) for metric in asked.metrics],
+            init_model=asked.continued,
+            callbacks=[*watching, *asked.callbacks],
+            progress=asked.progress,
+            what=asked.what,
+            carried=dict(asked.carried),
             set_names=["X", *(f"X of evaluation set {i}" for i, one in enumerate(valid_sets) if one is not train_set)],
+            **asked.of_library,
         )
         n_iter = lgbm_booster.iterations_of(booster)
         rounds = trees.rounds_of(n_iter, stopped=booster.best_iteration > 0)
@@ -237,7 +220,7 @@ class LightGBMHost(Host):
     def read(self, model: Estimator, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the booster: return the record, the number of iterations kept and of features."""
         booster = model.booster_ = lgbm_booster.load_model(path)
-        vars(model).pop("_unordered", None)  # of an earlier fit
+        model.__dict__.pop("_unordered", None)  # of an earlier fit
         record = lgbm_booster.carried_record(booster).copied()
         with files.as_damaged_file(path):
             model.columns_ = model._columns_in(booster, record)

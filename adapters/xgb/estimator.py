@@ -197,7 +197,7 @@ importance_type, early_stopping_rounds, callbacks
             callbacks=self.callbacks,
             eval_metric=self.eval_metric,
             verbose=verbose,
-            options={"verbose": verbose},
+            of_library={"verbose": verbose},
         )
 
     @property

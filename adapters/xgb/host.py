@@ -19,7 +19,7 @@ from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules
 from ordinal_objectives.estimators.held_out import Rows
-from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained
+from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.estimators.random_effects import without
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
@@ -127,44 +127,27 @@ class XGBoostHost(Host):
 
     # Trainings and boosters
 
-    def train(
-        self,
-        spec: OrdinalSpec,
-        params: Params,
-        matrices: list[Any],
-        n_rounds: int,
-        results: Params,
-        *,
-        continued: xgboost.Booster | None = None,
-        callbacks: Any,
-        metrics: list[Any] | None = None,
-        patience: int | None = None,
-        carried: Params | None = None,
-        progress: bool = False,
-        what: str = "rounds",
-        verbose: bool | int = False,
-        **options: Any,
-    ) -> Trained:
+    def train(self, spec: OrdinalSpec, params: Params, matrices: list[Any], asked: TrainingRequest) -> Trained:
         """Train by :func:`.train.train_spec`."""
         dtrain, *others = matrices
         evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(others)]
-        metric = CustomMetric(metrics or [])
-        callbacks, patience = metric.early_stopping(callbacks, patience)
+        metric, verbose = CustomMetric(list(asked.metrics)), asked.of_library.get("verbose", False)
+        callbacks, patience = metric.early_stopping(asked.callbacks, asked.patience)
         booster = train_spec(
             (spec, None),
-            params | ({"verbosity": 0} if what == "search" else {}),
+            params | ({"verbosity": 0} if asked.is_search else {}),
             dtrain,
-            n_rounds,
-            xgb_model=None if continued is None else input_checks.without_levels(continued),
+            asked.n_rounds,
+            xgb_model=None if asked.continued is None else input_checks.without_levels(asked.continued),
             evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
             callbacks=callbacks,
-            custom_metric=metric if metrics else None,
-            evals_result=results if evals else {},
+            custom_metric=metric if metric.metrics else None,
+            evals_result=asked.results if evals else {},
             early_stopping_rounds=patience,
             verbose_eval=verbose,
-            progress=progress,
-            what=what,
-            carried=carried,
+            progress=asked.progress,
+            what=asked.what,
+            carried=dict(asked.carried),
         )
         n_iter = xgb_booster.kept_rounds(booster)
         return Trained(booster, xgb_booster.carried_record(booster), n_iter, n_iter)

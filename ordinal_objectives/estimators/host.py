@@ -7,15 +7,17 @@ what differs between XGBoost, LightGBM and CatBoost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ordinal_objectives.aliases import Booster, Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, kept_arguments
 from ordinal_objectives.estimators.held_out import Rows, Settings
+from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threshold_solver import ThresholdRecord
 
@@ -24,6 +26,46 @@ ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
     *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type"),
     *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
 }
+
+
+class TrainingRequest(NamedTuple):
+    """What a training is asked for, beside its model, its parameters and its rows.
+
+    Attributes
+    ----------
+    n_rounds : int
+    results : dict
+        Gets the loss and the metrics of each evaluation set.
+    callbacks : object
+        The library's.
+    patience : int or None
+        After how many rounds without a better value it ends.
+    progress : bool
+    continued : Booster or None
+    metrics : sequence of EvalMetric
+    carried : dict
+        What the record has beside the thresholds.
+    is_search : bool
+        Whether it is one of a search for the number of rounds.
+    of_library : dict
+        Other arguments of the library's training.
+    """
+
+    n_rounds: int
+    results: Params
+    callbacks: Any
+    patience: int | None
+    progress: bool
+    continued: Booster | None = None
+    metrics: Sequence[EvalMetric] = ()
+    carried: Mapping[str, Any] = MappingProxyType({})
+    is_search: bool = False
+    of_library: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def what(self) -> str:
+        """What a bar of the progress counts."""
+        return "search" if self.is_search else "rounds"
 
 
 class Trained(NamedTuple):
@@ -181,26 +223,10 @@ class Host(ABC):
     # Trainings and boosters
 
     @abstractmethod
-    def train(
-        self,
-        spec: OrdinalSpec,
-        params: Params,
-        matrices: list[Any],
-        n_rounds: int,
-        results: Params,
-        *,
-        continued: Booster | None = None,
-        callbacks: list[Any],
-        metrics: list[Any] | None = None,
-        patience: int | None = None,
-        carried: Params | None = None,
-        progress: bool = False,
-        what: str = "rounds",
-        **options: Any,
-    ) -> Trained:
-        """Train on the first of some matrices, and evaluate the others into ``results``.
+    def train(self, spec: OrdinalSpec, params: Params, matrices: list[Any], asked: TrainingRequest) -> Trained:
+        """Train on the first of some matrices, and evaluate the others into ``asked.results``.
 
-        With ``what="search"`` nothing is printed, and the best round is not sought: ``results`` hold all of them.
+        A search prints nothing, and does not look for the best round: its results hold all of them.
         """
 
     @abstractmethod

@@ -22,7 +22,7 @@ from ordinal_objectives.aliases import Booster, Column, FloatArray, Params, Seed
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
-from ordinal_objectives.estimators.host import Host, Trained
+from ordinal_objectives.estimators.host import Host, Trained, TrainingRequest
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, without
@@ -117,7 +117,7 @@ class HostClassifier(OrdinalClassifier):
         callbacks: Any,
         eval_metric: Any,
         verbose: Any = False,
-        options: Params | None = None,
+        of_library: Params | None = None,
         **of_rows: Any,
     ) -> Model:
         """Train; the body of every ``fit``.
@@ -134,7 +134,7 @@ class HostClassifier(OrdinalClassifier):
         eval_metric : object
         verbose : object
             Whether the library prints the metrics, and this the result of a search.
-        options : dict or None
+        of_library : dict or None
             Other arguments of the library's training.
         **of_rows
             What the library's matrices need to know beside the rows.
@@ -170,21 +170,19 @@ class HostClassifier(OrdinalClassifier):
             native = self._native_params(len(rows.weighted), self._found)
             matrices = self._matrices([rows, *evaluated], continued, **of_rows)
             self.evals_result_ = {}
+            asked_for = TrainingRequest(
+                n_rounds,
+                self.evals_result_,
+                callbacks,
+                params[host.stopping_name],
+                self.progress,
+                continued=continued,
+                metrics=metrics,
+                carried=self._carried(),
+                of_library=of_library or {},
+            )
             with self._under_way():
-                trained = host.train(
-                    self._spec(),
-                    native,
-                    matrices,
-                    n_rounds,
-                    self.evals_result_,
-                    continued=continued,
-                    callbacks=callbacks,
-                    metrics=metrics,
-                    patience=params[host.stopping_name],
-                    carried=self._carried(),
-                    progress=self.progress,
-                    **(options or {}),
-                )
+                trained = host.train(self._spec(), native, matrices, asked_for)
             self._finish(trained, rows)
         self._warn_if_constant(len(rows), host.leaf_name, host.least_leaf(params, len(rows.weighted)), stacklevel=6)
         return self
@@ -501,11 +499,10 @@ class HostClassifier(OrdinalClassifier):
             without_trees = self._loss_without_trees(fit, held)
 
             def trial(most: int, patience: int | None, settings: Params) -> list[float]:
-                results, native = Params(), self._native_params(len(fit.weighted), settings)
-                given: Params = {"patience": patience, "progress": self.progress, "what": "search"}
-                host.train(
-                    self._spec(), native, matrices, most, results, callbacks=copy.deepcopy(schedules.known), **given
-                )
+                native, results = self._native_params(len(fit.weighted), settings), Params()
+                callbacks = copy.deepcopy(schedules.known)
+                asked = TrainingRequest(most, results, callbacks, patience, self.progress, is_search=True)
+                host.train(self._spec(), native, matrices, asked)
                 of_set = next(iter(results.values()))
                 return [without_trees, *next(iter(of_set.values()))]
 
