@@ -416,7 +416,7 @@ importance_type, early_stopping_round
         y = self._check_collections(X, y)
         init_model = copy(self) if init_model is self else init_model
         with self._all_or_nothing():
-            given = self._warned_params(stacklevel=4)
+            given = self._resolved_params(warns_at=4)
             self._fit_labels(X, y)
             self._check_starts(init_model, init_score, self._beside_sets[1], eval_init_score)
             booster, earlier = self._read_model(init_model)

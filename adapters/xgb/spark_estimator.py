@@ -49,6 +49,7 @@ from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
+from ordinal_objectives.estimators.host_classifier import begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels
 
 __all__ = ["SparkXGBOrdinalClassifier", "SparkXGBOrdinalClassifierModel"]
@@ -195,7 +196,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         return self._copyValues(SparkXGBOrdinalClassifierModel(classifier))
 
     def _fit_classifier(self, classifier: XGBOrdinalClassifier, dataset: Table) -> None:
-        classifier._refuse_on_cluster({})
+        refuse_on_cluster(classifier, {})
         label, weight, held_out = (self._asked(name) for name in ("labelCol", "weightCol", "validationIndicatorCol"))
         rounds, instead = classifier.early_stopping_rounds, "validation_indicator_col"
         arguments.check_rounds("early_stopping_rounds", rounds, int(held_out is not None), instead=instead)
@@ -207,7 +208,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         given = self.getOrDefault("featuresCol")
         rows = dataset.withColumn(_FEATURES, self._features(dataset))
         n_features = rows.select(functions.size(_FEATURES)).first()[0] if isinstance(given, str) else len(given)
-        classifier._begin_on_cluster(classes, n_features)
+        begin_on_cluster(classifier, classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
         levels = {}

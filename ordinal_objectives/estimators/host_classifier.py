@@ -27,6 +27,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, without
 from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
+from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
@@ -143,7 +144,7 @@ class HostClassifier(OrdinalClassifier):
         if model is self:  # of which this fit changes nothing
             model = copy.copy(model)
         with self._all_or_nothing():
-            params = self._warned_params(stacklevel=6)
+            params = self._resolved_params(warns_at=6)
             self._check_starts(model, training.start, sets.starts_name, sets.starts)
             continued, earlier = self._read_model(model)
             rows, evaluated = self._rows_to_fit(training, sets, params["random_state"])
@@ -187,15 +188,12 @@ class HostClassifier(OrdinalClassifier):
         self._warn_if_constant(len(rows), host.leaf_name, host.least_leaf(params, len(rows.weighted)), stacklevel=6)
         return self
 
-    def _resolved_params(self) -> Params:
-        """Return the parameters, by one name each."""
-        return self._host.resolved_params(self)[0]
-
-    def _warned_params(self, stacklevel: int) -> Params:
-        """Return the parameters by one name each, and warn of those that are not used."""
+    def _resolved_params(self, warns_at: int | None = None) -> Params:
+        """Return the parameters by one name each, and warn of those that are not used if a stack level is given."""
         params, unused = self._host.resolved_params(self)
-        for words in unused:
-            warnings.warn(words, stacklevel=stacklevel)
+        if warns_at is not None:
+            for words in unused:
+                warnings.warn(words, stacklevel=warns_at)
         return params
 
     def _native_params(self, n_weighted: int = 0, found: Mapping[str, Any] = MappingProxyType({})) -> Params:
@@ -496,7 +494,7 @@ class HostClassifier(OrdinalClassifier):
 
         def trial_of(fit: Rows, held: Rows) -> Trial:
             matrices = self._matrices([fit, held], keeps_data=True, **of_rows)  # for several trainings
-            without_trees = self._loss_without_trees(fit, held)
+            without_trees = _loss_without_trees(self._ordinal_loss(), self.n_classes_, fit, held)
 
             def trial(most: int, patience: int | None, settings: Params) -> list[float]:
                 native, results = self._native_params(len(fit.weighted), settings), Params()
@@ -531,17 +529,6 @@ class HostClassifier(OrdinalClassifier):
         allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
         check_random_intercept(self._ordinal_loss(), params, **allowed)
 
-    def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
-        loss = self._ordinal_loss()
-        if held.start is not None:  # the training fits its thresholds to these scores
-            return float("nan")
-        options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
-        of_fit, of_held = (
-            CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
-        )
-        thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
-        return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
-
     def _finish(self, trained: Trained, rows: Rows) -> None:
         """Store what a training gives.
 
@@ -557,21 +544,6 @@ class HostClassifier(OrdinalClassifier):
             self._effects = self._record.random_effects
         if self._n_rounds is not None or self._groups:
             self._carry({**(record.classifier or {}), **self._found_at_end()})
-
-    def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
-        """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
-        everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
-        for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
-            value, off = getattr(self, name), self._default(name)
-            if value is not off:
-                raise ValueError(f"{name} must be {off} on a cluster; got {value!r}; {why}")
-
-    def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
-        """Take the classes of all workers' labels, and forget an earlier fit."""
-        self._forget_fit()
-        self._keep_labels(labels)
-        self._check_decision()
-        self.n_features_in_ = n_features
 
     def _carry(self, classifier: Params | None = None) -> None:
         classifier = self._in_files() if classifier is None else classifier
@@ -624,3 +596,30 @@ class HostClassifier(OrdinalClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.linear is False
         return tags
+
+
+def refuse_on_cluster(model: HostClassifier, refused: Mapping[str, str]) -> None:
+    """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
+    everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
+    for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
+        value, off = getattr(model, name), model._default(name)
+        if value is not off:
+            raise ValueError(f"{name} must be {off} on a cluster; got {value!r}; {why}")
+
+
+def begin_on_cluster(model: HostClassifier, labels: OrderedLabels, n_features: int) -> None:
+    """Let a classifier take the classes of all workers' labels, and forget an earlier fit."""
+    model._forget_fit()
+    model._keep_labels(labels)
+    model._check_decision()
+    model.n_features_in_ = n_features
+
+
+def _loss_without_trees(loss: OrdinalLoss, n_classes: int, fit: Rows, held: Rows) -> float:
+    """Return the mean loss of rows held out at the thresholds that a training starts from."""
+    if held.start is not None:  # to which the training fits them
+        return float("nan")
+    options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
+    of_fit, of_held = (CPU(1).row_pass(loss, some.y, n_classes, some.weight, **options) for some in (fit, held))
+    thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
+    return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight

@@ -305,6 +305,7 @@ class OrdinalClassifier(OrderedClassifier):
         self._carry()
         return self
 
+    @abstractmethod
     def _carry(self) -> None:
         """Store the record in the model of the library below, where there is one."""
 
