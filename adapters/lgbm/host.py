@@ -16,7 +16,7 @@ from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, first_rates, s
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, kept_arguments
+from ordinal_objectives.estimators.arguments import ParameterNames, kept_arguments
 from ordinal_objectives.estimators.held_out import Rows, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.estimators.random_effects import without
@@ -52,14 +52,6 @@ class LightGBMHost(Host):
     def ends_early(self, params: Params, callbacks: list[Any]) -> bool:
         """Return whether a callback ends the training: LightGBM's early stopping has no public type."""
         return any(hasattr(one, "stopping_rounds") for one in callbacks)
-
-    def schedules(self, callbacks: list[Any]) -> Schedules:
-        """Return the callbacks that change parameters."""
-        return schedules(callbacks)
-
-    def first_rates(self, schedules: list[Any]) -> list[float]:
-        """Return the learning rates with which schedules begin."""
-        return first_rates(schedules)
 
     def says(self, params: Params, verbose: object) -> bool:
         """Return whether LightGBM's own verbosity has it print information."""
@@ -259,6 +251,8 @@ LIGHTGBM = LightGBMHost(
     ),
     settings_unsearched={"num_leaves": 31, "reg_lambda": 0.0},
     default_rate=0.1,
+    schedules=schedules,
+    first_rates=first_rates,
     kept_on_loading=input_checks.OF_MACHINE,
     start_beside_model="LightGBM puts the model's scores in its place",
     knows_training_set=True,

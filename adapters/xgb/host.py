@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
 from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators.arguments import ParameterNames, Schedules
+from ordinal_objectives.estimators.arguments import ParameterNames
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.estimators.random_effects import without
@@ -46,14 +46,6 @@ class XGBoostHost(Host):
         """Return whether a callback ends the training, or dart grows the trees, which cannot stop early."""
         stops = asks_for_early_stop({}, input_checks.callbacks_in(callbacks)) is not None
         return stops or params.get("booster") == "dart"
-
-    def schedules(self, callbacks: Any) -> Schedules:
-        """Return the callbacks that change parameters."""
-        return schedules(callbacks)
-
-    def first_rates(self, schedules: list[Any]) -> list[float]:
-        """Return the learning rates with which schedules begin."""
-        return first_rates(schedules)
 
     def fixed_rounds(self, model: Estimator, n_rounds: int) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
@@ -266,5 +258,7 @@ XGBOOST = XGBoostHost(
     settings_tried=(({"max_depth": 4},), ({"max_depth": 4}, {"max_depth": 8})),
     settings_unsearched={"max_depth": 4},
     default_rate=0.3,
+    schedules=schedules,
+    first_rates=first_rates,
     row_parameters=("missing", "feature_types", "enable_categorical"),
 )

@@ -7,7 +7,7 @@ what differs between XGBoost, LightGBM and CatBoost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from types import MappingProxyType
@@ -88,6 +88,11 @@ class Trained(NamedTuple):
     n_rounds: int
 
 
+def _no_schedules(callbacks: object) -> Schedules:
+    """Return that no callback of a library changes parameters."""
+    return Schedules([], [])
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Host(ABC):
     """A library that grows trees: its words as fields, and what it does as methods.
@@ -122,6 +127,10 @@ class Host(ABC):
         Parameters of the machine, which stay as they are when a file is loaded.
     start_beside_model : str or None
         Why start scores are not allowed beside a model that is continued; None where they are.
+    schedules : callable
+        Returns those of some callbacks that change parameters.
+    first_rates : callable
+        Returns the learning rates with which schedules begin.
     knows_training_set : bool
         Whether the library evaluates its training set where an evaluation set is the very X and y of ``fit``.
     """
@@ -142,6 +151,8 @@ class Host(ABC):
     row_parameters: tuple[str, ...] = ()
     kept_on_loading: frozenset[str] = frozenset()
     start_beside_model: str | None = None
+    schedules: Callable[[Any], Schedules] = _no_schedules
+    first_rates: Callable[[list[Any]], list[float]] = list
     knows_training_set: bool = False
 
     # Parameters
@@ -157,14 +168,6 @@ class Host(ABC):
     def ends_early(self, params: Params, callbacks: list[Any]) -> bool:
         """Return whether callbacks decide the number of rounds, or no search can find it."""
         return False
-
-    def schedules(self, callbacks: list[Any]) -> Schedules:
-        """Return the callbacks that change parameters."""
-        return Schedules([], [])
-
-    def first_rates(self, schedules: list[Any]) -> list[float]:
-        """Return the learning rates with which schedules begin."""
-        return []
 
     def says(self, params: Params, verbose: object) -> bool:
         """Return whether the result of a search is printed."""
