@@ -14,7 +14,8 @@ from ordinal_objectives import tables
 from ordinal_objectives.adapters.cb.host import CATBOOST
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Params, Seed, Table
 from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.host_classifier import GivenRows, HostClassifier
+from ordinal_objectives.estimators.host import GivenRows
+from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.utils import shared_docs
 

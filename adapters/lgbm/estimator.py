@@ -14,7 +14,8 @@ from ordinal_objectives import threads
 from ordinal_objectives.adapters.lgbm.host import LIGHTGBM
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, new_groups
-from ordinal_objectives.estimators.host_classifier import GivenRows, HostClassifier
+from ordinal_objectives.estimators.host import GivenRows
+from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.random_effects import random_effects_of_model
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.utils.shared_docs import documented

@@ -13,7 +13,8 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, IntArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, new_groups
-from ordinal_objectives.estimators.host_classifier import GivenRows, HostClassifier
+from ordinal_objectives.estimators.host import GivenRows
+from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.estimators.random_effects import random_effects_of_model
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threads import one_thread_after_fork

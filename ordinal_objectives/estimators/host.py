@@ -13,19 +13,33 @@ from os import PathLike
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ordinal_objectives.aliases import Booster, Estimator, FloatArray, Params, Table
+import numpy as np
+
+from ordinal_objectives.aliases import Booster, Column, Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, kept_arguments
 from ordinal_objectives.estimators.held_out import Rows, Settings
 from ordinal_objectives.eval_metric import EvalMetric
+from ordinal_objectives.losses import OrdinalLoss
+from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
-from ordinal_objectives.threshold_solver import ThresholdRecord
+from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
 
 # What the classifiers' constructors take and the library's ``train`` does not.
 ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
     *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type"),
     *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
 }
+
+
+class GivenRows(NamedTuple):
+    """The rows to train on, as ``fit`` was given them; ``start`` holds the scores that the trees' are added to."""
+
+    X: Table
+    y: Column
+    sample_weight: Any
+    start: Any
+    groups: Any
 
 
 class TrainingRequest(NamedTuple):
@@ -270,3 +284,13 @@ class Host(ABC):
     @abstractmethod
     def read(self, model: Estimator, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the booster: return the record, the number of iterations kept and of features."""
+
+
+def loss_without_trees(loss: OrdinalLoss, n_classes: int, fit: Rows, held: Rows) -> float:
+    """Return the mean loss of rows held out at the thresholds that a training starts from."""
+    if held.start is not None:  # to which the training fits them
+        return float("nan")
+    options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
+    of_fit, of_held = (CPU(1).row_pass(loss, some.y, n_classes, some.weight, **options) for some in (fit, held))
+    thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
+    return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight

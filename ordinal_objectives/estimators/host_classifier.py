@@ -12,26 +12,24 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import Booster, Column, FloatArray, Params, Seed, Table
+from ordinal_objectives.aliases import Booster, FloatArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
-from ordinal_objectives.estimators.host import Host, Trained, TrainingRequest
+from ordinal_objectives.estimators.host import GivenRows, Host, Trained, TrainingRequest, loss_without_trees
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.estimators.random_effects import GroupColumn, without
 from ordinal_objectives.estimators.random_intercept import ScoredRows, check_random_intercept, settled
-from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
-from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
+from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils import files, validation
 
 
@@ -63,16 +61,6 @@ _NOT_IN_FILES = frozenset(parameter_names("classifier", in_files=True)) | {
     *("classes", "cost_matrix", "decision_rule", "training_cost"),
     *("device", "n_jobs", "progress", "verbose", "verbosity"),
 }
-
-
-class GivenRows(NamedTuple):
-    """The rows to train on, as ``fit`` was given them; ``start`` holds the scores that the trees' are added to."""
-
-    X: Table
-    y: Column
-    sample_weight: Any
-    start: Any
-    groups: Any
 
 
 Model = TypeVar("Model", bound="HostClassifier")
@@ -132,17 +120,14 @@ class HostClassifier(OrdinalClassifier):
             Model to continue: a classifier, a booster, a file, or None.
         callbacks : object
             The library's.
-        eval_metric : object
-        verbose : object
-            Whether the library prints the metrics, and this the result of a search.
+        eval_metric, verbose : object
         of_library : dict or None
             Other arguments of the library's training.
         **of_rows
             What the library's matrices need to know beside the rows.
         """
         host = self._host
-        if model is self:  # of which this fit changes nothing
-            model = copy.copy(model)
+        model = copy.copy(model) if model is self else model  # of which this fit changes nothing
         with self._all_or_nothing():
             params = self._resolved_params(warns_at=6)
             self._check_starts(model, training.start, sets.starts_name, sets.starts)
@@ -165,8 +150,6 @@ class HostClassifier(OrdinalClassifier):
                     print(f"{host.rounds_name}='auto': {found}{part}")
             elif always:
                 self._linear = self._fit_linear(rows, **of_rows)
-            if found is not None:
-                self.round_search_, self._found = found, found.settings
             n_rounds = held_out.rounds_unsearched(host.rounds_name, asked) if found is None else found.n_iter
             native = self._native_params(len(rows.weighted), self._found)
             matrices = self._matrices([rows, *evaluated], continued, **of_rows)
@@ -494,7 +477,7 @@ class HostClassifier(OrdinalClassifier):
 
         def trial_of(fit: Rows, held: Rows) -> Trial:
             matrices = self._matrices([fit, held], keeps_data=True, **of_rows)  # for several trainings
-            without_trees = _loss_without_trees(self._ordinal_loss(), self.n_classes_, fit, held)
+            without_trees = loss_without_trees(self._ordinal_loss(), self.n_classes_, fit, held)
 
             def trial(most: int, patience: int | None, settings: Params) -> list[float]:
                 native, results = self._native_params(len(fit.weighted), settings), Params()
@@ -509,6 +492,8 @@ class HostClassifier(OrdinalClassifier):
         seed = held_out.split_seed(params["random_state"])
         fit_linear = functools.partial(self._fit_linear, **of_rows)
         found, self._linear = linear.search(self, fit_linear, trial_of, host.settings_tried, params, rows, rate, seed)
+        if found is not None:
+            self.round_search_, self._found = found, found.settings
         return found
 
     def _check_linear(self, params: Params, continued: ThresholdRecord | None) -> bool:
@@ -613,13 +598,3 @@ def begin_on_cluster(model: HostClassifier, labels: OrderedLabels, n_features: i
     model._keep_labels(labels)
     model._check_decision()
     model.n_features_in_ = n_features
-
-
-def _loss_without_trees(loss: OrdinalLoss, n_classes: int, fit: Rows, held: Rows) -> float:
-    """Return the mean loss of rows held out at the thresholds that a training starts from."""
-    if held.start is not None:  # to which the training fits them
-        return float("nan")
-    options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
-    of_fit, of_held = (CPU(1).row_pass(loss, some.y, n_classes, some.weight, **options) for some in (fit, held))
-    thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
-    return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
