@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives import tables
 from ordinal_objectives.aliases import Column, FloatArray, Params, Table
 from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.host_classifier import HostClassifier
+from ordinal_objectives.estimators.host_classifier import HostClassifier, begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
 from ordinal_objectives.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.utils import documented
@@ -172,7 +172,7 @@ class DaskClassifier(HostClassifier):
         """Return labels in one dimension; refuse text in X, and parameters that need all rows here."""
         refuse_text_and_dates(X)
         y = _flat_labels(y, "y")
-        self._refuse_on_cluster(self._refused_there)
+        refuse_on_cluster(self, self._refused_there)
         return y
 
     def _evaluation_sets(self, eval_set: object, *beside: object) -> list[DaskRows]:
@@ -231,7 +231,7 @@ class DaskClassifier(HostClassifier):
 
     def _fit_labels(self, X: Table, y: Column) -> None:
         """Find the classes of all workers' labels, and the features."""
-        self._begin_on_cluster(OrderedLabels(self.classes).fit(self._distinct(y)), X.shape[1])
+        begin_on_cluster(self, OrderedLabels(self.classes).fit(self._distinct(y)), X.shape[1])
         names = tables.column_names(X)
         arguments.keep_names(self, names, tables.names_as_text(X) if names is None else None)
 

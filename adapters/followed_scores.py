@@ -136,7 +136,7 @@ class FollowedScore:
         return total
 
 
-class Host(Protocol):
+class TrainingHost(Protocol):
     """Access to the trees and matrices of a framework: a :class:`.training.Training`."""
 
     def newest_tree(self, matrix: object, before: object, after: object) -> GrownTree:
@@ -183,13 +183,13 @@ class FollowedScores:
 
     Parameters
     ----------
-    host : Host
+    host : TrainingHost
     matrix : object
         The training matrix. Neither is kept alive: the host keeps the run.
     """
 
-    def __init__(self, host: Host, matrix: object) -> None:
-        self._host: Host = weakref.proxy(host)
+    def __init__(self, host: TrainingHost, matrix: object) -> None:
+        self._host: TrainingHost = weakref.proxy(host)
         self.matrix = weakref.ref(matrix)
         self._of: weakref.WeakKeyDictionary[object, FollowedScore] = weakref.WeakKeyDictionary()
         self._follow: Callable[[object, RealArray, int], FollowedScore]

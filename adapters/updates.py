@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, Host, NewestTree
+from ordinal_objectives.adapters.followed_scores import FollowedScore, FollowedScores, NewestTree, TrainingHost
 from ordinal_objectives.adapters.run import TrainingRun, Update
 from ordinal_objectives.aliases import FloatArray, NDArray, RealArray
 from ordinal_objectives.leaves import vector
@@ -112,7 +112,7 @@ class JointUpdate(Update):
 
     Parameters
     ----------
-    host : Host
+    host : TrainingHost
         Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
@@ -122,7 +122,7 @@ class JointUpdate(Update):
 
     follows = True
 
-    def __init__(self, host: Host, matrix: object, *, renews: bool) -> None:
+    def __init__(self, host: TrainingHost, matrix: object, *, renews: bool) -> None:
         super().__init__()
         self.renews = renews
         self._scores = FollowedScores(host, matrix)
@@ -216,7 +216,7 @@ class VectorUpdate(Update):
 
     Parameters
     ----------
-    host : Host
+    host : TrainingHost
         Access to the trees and matrices of the framework.
     matrix : object
         The training matrix; not kept alive.
@@ -232,11 +232,11 @@ class VectorUpdate(Update):
 
     follows = renews = True
 
-    def __init__(self, host: Host, matrix: object, shifts: vector.Shifts) -> None:
+    def __init__(self, host: TrainingHost, matrix: object, shifts: vector.Shifts) -> None:
         super().__init__()
         self.shifts: vector.Shifts = shifts
         self.leaf_vectors: list[NDArray[np.float32]] = []
-        self._host: Host = weakref.proxy(host)
+        self._host: TrainingHost = weakref.proxy(host)
         self._scores = FollowedScores(host, matrix)
 
     def begin(self, run: TrainingRun, previous: ThresholdRecord | None) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -196,7 +196,6 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
 
     random_effects_ = random_effects_of_model
     with_groups = new_groups.with_groups
-    _known: ClassVar = frozenset()
     round_search_: held_out.RoundSearch | None = None
 
     def __init__(
@@ -430,8 +429,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
             )
         return features
 
-    def _score(self, data: Any, start: int, stop: int) -> FloatArray:
-        return self._ensemble.scores(data, start, stop, effective_n_threads(self.n_jobs))
+    def _scorer(self, X: Any) -> Callable[[int, int], FloatArray]:
+        return partial(self._ensemble.scores, X, n_threads=effective_n_threads(self.n_jobs))
 
     @documented
     def staged_scores(self, X: Any, **start: Any) -> Iterator[tuple[FloatArray, FloatArray]]:

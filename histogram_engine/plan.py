@@ -129,11 +129,9 @@ class TrainingPlan:
                 f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
                 f"out finds the number of trees: pass early_stopping=True, or X_val and y_val, or max_iter as a number"
             )
-        given = {"max_leaf_nodes": model.max_leaf_nodes}
-        settings = held_out.settings_to_try(*_TRIED, given, len(rows.weighted))
-        tried = False if linear_scores.is_fixed(model.threshold_update) else model.linear
-        trials = (tried, self.fit_linear, self.trial_of, settings)
-        return linear_scores.search(*trials, rows, model.learning_rate, self.seed)
+        given: Params = {"max_leaf_nodes": model.max_leaf_nodes}
+        how = self.fit_linear, self.trial_of, _TRIED, given
+        return linear_scores.search(model, *how, rows, model.learning_rate, self.seed)
 
     def _divided(
         self, rows: held_out.Rows, stopping: fit_loop.EarlyStopping
@@ -160,15 +158,7 @@ class TrainingPlan:
         """Return the linear part of some rows."""
         model, spec = self.model, self.parameters.spec
         rows = replace(rows, X=random_effects.without(rows.X, self.groups))
-        return LinearPart.fit(
-            rows,
-            model.n_classes_,
-            spec.loss,
-            model.linear_l2,
-            hessian=spec.hessian,
-            categories=self.columns.levels,
-            n_threads=model.n_jobs,
-        )
+        return LinearPart.of_model(model, rows, spec.loss, spec.hessian, self.columns.levels)
 
     def trial_of(self, fit: held_out.Rows, held: held_out.Rows) -> held_out.Trial:
         """Return what trains on some rows, and measures others after 0, 1, ... trees."""

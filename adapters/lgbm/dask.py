@@ -10,6 +10,7 @@ import asyncio
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from os import PathLike
 from threading import Thread
@@ -45,9 +46,10 @@ from ordinal_objectives.adapters.dask import (
 )
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
+from ordinal_objectives.adapters.lgbm.host import LIGHTGBM
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
 from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.held_out import rounds_unsearched, smallest_leaf
+from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.rows import fail_together
 from ordinal_objectives.tables import names_as_text, refuse_text_and_dates
 
@@ -412,17 +414,17 @@ importance_type, early_stopping_round
         eval_set = arguments.evaluation_pairs(eval_set)
         is_training = [rows is X and labels is y for rows, labels in eval_set]
         y = self._check_collections(X, y)
-        init_model = self._apart(init_model)
+        init_model = copy(self) if init_model is self else init_model
         with self._all_or_nothing():
-            given = self._warned_params()
+            given = self._resolved_params(warns_at=4)
             self._fit_labels(X, y)
-            self._refuse_starts(init_model, init_score=init_score, eval_init_score=eval_init_score)
+            self._check_starts(init_model, init_score, self._beside_sets[1], eval_init_score)
             booster, earlier = self._read_model(init_model)
             self._check_continued(init_model, booster, earlier)
             sets = self._evaluation_sets(eval_set, eval_sample_weight, eval_init_score)
             arguments.check_rounds("early_stopping_round", given["early_stopping_round"], len(sets))
             callbacks = list(callbacks or ())
-            self._take_columns(self._header(X))
+            self._take_columns(LIGHTGBM.learn_columns(self, self._header(X)))
             encode = partial(self.columns_.encode, ensure_min_samples=0)
             codes = self._codes(y)
             rows = DaskRows(X, codes, self._weights(codes, sample_weight), init_score)
@@ -437,10 +439,10 @@ importance_type, early_stopping_round
             ]
             names = "auto" if self.columns_.names is None else self.columns_.names
             asked = _Given(
-                (self._spec("LGBMOrdinalClassifier"), None),
-                self._params_for(training.n_weighted),
+                (self._spec(), None),
+                self._native_params(training.n_weighted),
                 rounds_unsearched("n_estimators", given["n_estimators"]),  # workers hold the rows: none is searched
-                {"categorical_feature": self._categorical_columns(categorical_feature), "feature_name": names},
+                {"categorical_feature": LIGHTGBM.categorical_columns(self, categorical_feature), "feature_name": names},
                 callbacks,
                 {"init_model": booster, "carried": self._carried(), "set_names": ["X", "X of an evaluation set"]},
             )
@@ -452,6 +454,6 @@ importance_type, early_stopping_round
             self._n_rounds = None if n_rounds == n_iter else n_rounds
             self._keep(record.copied(), n_iter)
             self._carry()
-        least = smallest_leaf(given["min_child_samples"], training.n_weighted)
-        self._warn_if_constant(training.n_weighted, "min_child_samples", 20 if least is None else least, stacklevel=4)
+        least = LIGHTGBM.least_leaf(given, training.n_weighted)
+        self._warn_if_constant(training.n_weighted, LIGHTGBM.leaf_name, least, stacklevel=4)
         return self

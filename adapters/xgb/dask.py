@@ -7,6 +7,7 @@ lost connections of other workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -37,8 +38,9 @@ from ordinal_objectives.adapters.dask import (
     parts_of,
     watched,
 )
-from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
+from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, train as train_here
 from ordinal_objectives.columns import Columns, in_order
 from ordinal_objectives.estimators import arguments
@@ -415,11 +417,11 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             If a worker is lost. To try once more, restart the client and make the collections again.
         """
         y = self._check_collections(X, y)
-        xgb_model = self._apart(xgb_model)
+        xgb_model = copy(self) if xgb_model is self else xgb_model
         with self._all_or_nothing():
             self._fit_labels(X, y)
             continued, earlier = self._read_model(xgb_model)
-            self._take_columns(X)
+            self._take_columns(self._columns_of(X))
             self._check_continued(xgb_model, continued, earlier)
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
@@ -434,12 +436,12 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
                 part = DaskRows(self._codes_of(part.X), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             trained = _train_spec(
-                (self._spec("XGBOrdinalClassifier"), None),
+                (self._spec(), None),
                 self.client,
                 self._native_params(),
                 dtrain,
                 rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
-                xgb_model=continued,
+                xgb_model=None if continued is None else input_checks.without_levels(continued),
                 evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=own_copies(self.callbacks or ()),
                 early_stopping_rounds=rounds,
@@ -454,15 +456,15 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
-    def _learned(self, X: Table) -> Columns:
+    def _columns_of(self, X: Table) -> Columns:
         """Return the columns that the first part declares, with the codes that all parts have."""
         header = self._header(X)
         check_same_names(tables.names_as_text(X), tables.names_as_text(header), name="each part of X")
-        columns = super()._learned(header)
+        columns = XGBOOST.learn_columns(self, header)
         places = sorted(columns.levels.keys() - set(tables.places_of(header, tables.FROM_DTYPE)))
         if not places:
             return columns
-        learn = delayed(partial(Columns.learn, asked=places, missing=self._missing))
+        learn = delayed(partial(Columns.learn, asked=places, missing=XGBOOST.missing_value(self)))
         found = self.client.gather(self.client.compute([learn(part) for part in parts_of(X)]))
         occurring = {place: in_order(set().union(*(one.levels[place] for one in found))) for place in places}
         return replace(columns, levels={**columns.levels, **occurring})
@@ -490,7 +492,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             "base_margin": margin,
             "missing": self.columns_.missing_in_codes,
             "enable_categorical": True,
-            "feature_types": self._feature_types(),
+            "feature_types": XGBOOST.feature_types(self),
         }
         if self.tree_method not in _QUANTILES:
             return xgboost.dask.DaskDMatrix(self.client, X, codes, **options)

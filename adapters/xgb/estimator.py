@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import copy
-import sys
-from numbers import Real
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives import tables
-from ordinal_objectives.adapters.training import bind_labels
-from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, prediction
-from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, IntArray, NDArray, Params, Seed, Table
-from ordinal_objectives.columns import Columns
+from ordinal_objectives.adapters.xgb import booster as xgb_booster
+from ordinal_objectives.adapters.xgb.host import XGBOOST
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, IntArray, NDArray, Seed, Table
 from ordinal_objectives.estimators import arguments, new_groups
-from ordinal_objectives.estimators.held_out import Rows, Trial
+from ordinal_objectives.estimators.host import GivenRows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
-from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.losses import OrdinalLoss
-from ordinal_objectives.random_effects import random_effects_of_model, without
-from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
-from ordinal_objectives.threshold_solver.record import ThresholdRecord
-from ordinal_objectives.utils import files, shared_docs
-from ordinal_objectives.utils.validation import as_floats
+from ordinal_objectives.random_effects import random_effects_of_model
+from ordinal_objectives.threads import one_thread_after_fork
+from ordinal_objectives.utils import shared_docs
 
 
 @shared_docs.documented
@@ -93,16 +83,9 @@ importance_type, early_stopping_rounds, callbacks
     (300, 4)
     """
 
-    _start_name: ClassVar = "base_margin"
-    _continued_by: ClassVar = "xgb_model"
-    _native: ClassVar = input_checks.NATIVE
-    _own: ClassVar = input_checks.OWN
-    _dialect: ClassVar = input_checks.DIALECT
-    _refused: ClassVar = input_checks.REFUSED
-    _known: ClassVar = input_checks.KNOWN
-    _tried: ClassVar = (({"max_depth": 4},), ({"max_depth": 4}, {"max_depth": 8}))
-    _unsearched: ClassVar = {"max_depth": 4}
-    _host_checks_names: ClassVar = True
+    _host: ClassVar = XGBOOST
+    _start_name: ClassVar = XGBOOST.start_name
+    _parameter_names: ClassVar = XGBOOST.parameter_names
     random_effects_ = random_effects_of_model
     with_groups = new_groups.with_groups
 
@@ -157,7 +140,6 @@ importance_type, early_stopping_rounds, callbacks
         self._keep_arguments(dict(locals()), "host_params")
 
     @shared_docs.documented
-    @one_thread_after_fork()
     @arguments.explains_keywords
     def fit(
         self,
@@ -208,86 +190,16 @@ importance_type, early_stopping_rounds, callbacks
         ValueError
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
-        xgb_model = self._apart(xgb_model)
-        with self._all_or_nothing():
-            weights = sample_weight_eval_set, "sample_weight_eval_set"
-            sets = arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set")
-            training = (X, y, sample_weight, base_margin, groups)
-            continued, earlier = self._read_model(xgb_model)
-            rows, held_out = self._rows_to_fit(training, "base_margin", sets, self.random_state)
-            self._check_continued(xgb_model, continued, earlier)
-            arguments.check_rounds("early_stopping_rounds", self.early_stopping_rounds, len(held_out))
-            metric = CustomMetric(self._metrics(self.eval_metric))
-            callbacks, rounds = metric.early_stopping(self.callbacks, self.early_stopping_rounds)
-            self.evals_result_: dict[str, Any] = {}
-            params = self._native_params()
-            search, scheduled = self._search_of(params, callbacks, continued)
-            options: Params = {"watched": held_out, "callbacks": scheduled, "says": bool(verbose)}
-            plan = self._plan(self.n_estimators, rows, search, continued=earlier, **options)
-            dtrain, *matrices = self._matrices([rows, *held_out], continued)
-            evals = [(matrix, f"validation_{i}") for i, matrix in enumerate(matrices)]
-            with self._under_way():
-                self.booster_ = train_spec(
-                    (self._spec("XGBOrdinalClassifier"), None),
-                    params | plan.settings,
-                    dtrain,
-                    plan.n_rounds,
-                    xgb_model=continued,
-                    evals=evals or ([(dtrain, "training")] if verbose else []),  # what verbose prints
-                    callbacks=callbacks,
-                    custom_metric=metric if metric.metrics else None,
-                    evals_result=self.evals_result_ if evals else {},
-                    early_stopping_rounds=rounds,
-                    verbose_eval=verbose,
-                    progress=self.progress,
-                    carried=self._carried(),
-                )
-            record, n_iter = xgb_booster.carried_record(self.booster_), xgb_booster.kept_rounds(self.booster_)
-            self._finish(record, n_iter, rows)
-        self._warn_if_constant(dtrain.num_row(), "min_child_weight")
-        return self
-
-    def _search_of(
-        self, params: Params, callbacks: list[Any], continued: xgboost.Booster | None
-    ) -> tuple[tuple[float, Seed] | None, arguments.Schedules]:
-        """Return what a search for the number of rounds needs, or None where it is decided; and the schedules."""
-        ends = asks_for_early_stop({"early_stopping_rounds": self.early_stopping_rounds}, callbacks)
-        decided = ends or continued is not None or params.get("booster") == "dart"  # which cannot stop early
-        scheduled = schedules(self.callbacks)
-        rate = arguments.smallest_rate(params.get("learning_rate", 0.3), first_rates(scheduled.known))  # XGBoost's
-        return None if decided else (rate, self.random_state), scheduled
-
-    def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
-        dtrain = self._training_matrix(fit)
-        matrix = self._dmatrix(held.X, held, dtrain)
-
-        def trial(most: int, patience: int | None, settings: Params) -> list[float]:
-            result: dict[str, dict[str, list[float]]] = {}
-            train_spec(
-                (self._spec("XGBOrdinalClassifier"), None),
-                self._native_params() | {"verbosity": 0} | settings,
-                dtrain,
-                most,
-                evals=[(matrix, "held_out")],
-                evals_result=result,
-                early_stopping_rounds=patience,
-                verbose_eval=False,
-                callbacks=copy.deepcopy(options["callbacks"]),
-                progress=self.progress,
-                what="search",
-            )
-            return next(iter(result["held_out"].values()))
-
-        return trial
-
-    def _fixed_rounds(self, n_rounds: int) -> Params:
-        every, stopping = list(self.callbacks or ()), xgboost.callback.EarlyStopping
-        others = [callback for callback in every if not isinstance(callback, stopping)]
-        return {**self._found, "n_estimators": n_rounds, "early_stopping_rounds": None, "callbacks": others or None}
-
-    @one_thread_after_fork()
-    def _splits(self) -> list[bool]:
-        return [n_nodes > 1 for n_nodes in xgb_booster.nodes_of_trees(self.booster_)]
+        weights = sample_weight_eval_set, "sample_weight_eval_set"
+        return self._fit(
+            GivenRows(X, y, sample_weight, base_margin, groups),
+            arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set"),
+            xgb_model,
+            callbacks=self.callbacks,
+            eval_metric=self.eval_metric,
+            verbose=verbose,
+            of_library={"verbose": verbose},
+        )
 
     @property
     def is_categorical_(self) -> BoolArray:
@@ -295,164 +207,6 @@ importance_type, early_stopping_rounds, callbacks
         check_is_fitted(self)
         types = self.booster_.feature_types or [""] * self.n_features_in_
         return np.array([kind == "c" for kind in types], dtype=np.bool_)
-
-    def _categories(self, **options: Any) -> list[int]:
-        return list(self.columns_.levels)
-
-    def _read_model(self, model: Any) -> tuple[xgboost.Booster | None, ThresholdRecord | None]:
-        booster, record = super()._read_model(model)
-        return None if booster is None else input_checks.without_levels(booster), record
-
-    def _check_continued(self, model: Any, booster: xgboost.Booster | None, record: ThresholdRecord | None) -> None:
-        super()._check_continued(model, booster, record)
-        if record is None:
-            return
-        known, described = self._missing, {} if record.classifier is None else record.classifier.params
-        if isinstance(model, XGBOrdinalClassifier):
-            known = model._missing
-        elif "missing" in described:
-            given = files.value_from_json(described["missing"])
-            known = np.nan if given is None else given
-        if not np.array_equal(known, self._missing, equal_nan=True):
-            raise ValueError(f"xgb_model was trained with missing={known}; got missing={self._missing}")
-
-    def _read_continued(self, model: Any) -> tuple[xgboost.Booster, ThresholdRecord]:
-        # As from a file: a booster in memory has the parameters of its training, with which XGBoost would go on.
-        is_booster = isinstance(model, xgboost.Booster)
-        booster = xgboost.Booster(model_file=model.save_raw("ubj")) if is_booster else input_checks.from_file(model)
-        return booster, xgb_booster.threshold_record(booster)
-
-    def _check_features(self, X: Table, *, reset: bool) -> Table:
-        return self._encoded(super()._check_features(X, reset=reset), reset=reset)
-
-    def _forget_fit(self) -> None:
-        super()._forget_fit()
-        self._of_rows = {name: getattr(self, name) for name in ("missing", "feature_types", "enable_categorical")}
-
-    def _learned(self, X: Table) -> Columns:
-        places = set(tables.places_of(X, tables.FROM_DTYPE)) if self.enable_categorical else set[int]()
-        places |= {place for place, kind in enumerate(self.feature_types or ()) if kind == "c" and place < X.shape[1]}
-        return Columns.learn(X, sorted(places), declared=True, missing=self._missing)
-
-    def _own_columns(self, booster: xgboost.Booster) -> Columns:
-        return Columns(booster.num_features(), input_checks.levels_of(booster))
-
-    def _resolved_params(self) -> Params:
-        params = super()._resolved_params()
-        if params.get("booster") == "gblinear":
-            params |= {name: None for name in ("max_depth", "subsample") if params[name] == self._default(name)}
-        return params
-
-    def _native_params(self) -> Params:
-        # XGBoost warns of parameters that it does not know or use; 1 shows warnings only.
-        return {**super()._native_params(), "verbosity": 1 if self.verbosity is None else self.verbosity}
-
-    def _prediction_data(self, X: Table) -> Table:
-        # XGBoost reads an array where it lies; making a matrix of one row costs more than its prediction.
-        if isinstance(X, np.ndarray) and self._record.last_only is False:
-            input_checks.check_finite(X, self.columns_.missing_in_codes)
-            return X
-        return self._dmatrix(X, None, self.booster_)
-
-    @one_thread_after_fork()
-    def _score(self, data: Table, start: int, stop: int) -> FloatArray:
-        if start or stop != self.booster_.num_boosted_rounds():
-            xgb_booster.check_all_rounds(self.booster_, self._record, stop)
-        outputs, missing = self._record.outputs, self.columns_.missing_in_codes
-        if not self.proportional_ and outputs is None:
-            n_threads = effective_n_threads(self.n_jobs)
-            return prediction.leaf_scores(self.booster_, self._record, data, start, stop, missing, n_threads)
-        if isinstance(data, np.ndarray):
-            options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
-            scores = self.booster_.inplace_predict(data, validate_features=False, **options)
-        else:
-            scores = self.booster_.predict(data, output_margin=True, iteration_range=(start, stop))
-        return np.asarray(scores, dtype=np.float64) if outputs is None else outputs.scores(scores, start, stop)
-
-    @one_thread_after_fork()
-    def _store(self, record: ThresholdRecord) -> None:
-        xgb_booster.store_record(self.booster_, record)
-
-    @one_thread_after_fork()
-    def _write(self, path: str | PathLike[str]) -> None:
-        raw = self.booster_.save_raw("json" if Path(path).suffix == ".json" else "ubj")
-        with files.written(path) as newer:
-            newer.write_bytes(input_checks.sealed(bytes(raw)))
-
-    @one_thread_after_fork()
-    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        threads = library_n_threads(self.n_jobs)
-        self.booster_ = input_checks.from_file(path, {} if threads is None else {"nthread": threads})
-        record = xgb_booster.threshold_record(self.booster_)
-        self.shift_method = "renewal" if record.outputs is None else "host"
-        if record.outputs is None:
-            self.split_outputs = "score"
-        with files.as_damaged_file(path):
-            self.columns_ = self._columns_in(self.booster_, record)
-            prediction.check_leaves(self.booster_, record)
-            n_iter = xgb_booster.kept_rounds(self.booster_)
-        xgb_booster.check_all_rounds(self.booster_, record, n_iter)
-        return record, n_iter, self.booster_.num_features()
-
-    def _names_in_booster(self) -> list[str] | None:
-        return self.booster_.feature_names
-
-    # Rows as XGBoost's matrices
-
-    @property
-    def _missing(self) -> float:
-        """What stands for a missing value; None is NaN, as XGBoost has it."""
-        missing = self._of_rows["missing"]
-        too_large = isinstance(missing, int) and abs(missing) > sys.float_info.max
-        if isinstance(missing, (bool, np.bool_)) or not isinstance(missing, (Real, np.number, type(None))) or too_large:
-            raise ValueError(f"missing must be a number or None; got {missing!r}")
-        return np.nan if missing is None else float(missing)
-
-    def _matrices(self, rows: list[Rows], continued: xgboost.Booster | None) -> list[xgboost.DMatrix]:
-        """Return the training matrix and those to evaluate, with the linear part in their start."""
-        first, *others = (with_start(self._linear, some) for some in rows)
-        dtrain = self._training_matrix(first, continued)
-        return [dtrain, *(self._dmatrix(some.X, some, dtrain) for some in others)]
-
-    def _training_matrix(self, rows: Rows, continued: xgboost.Booster | None = None) -> xgboost.DMatrix:
-        weights = self.feature_weights  # XGBoost reads what is masked, and numbers of the other byte order
-        weights = None if weights is None else as_floats(weights, name="feature_weights")
-        return self._dmatrix(rows.X, rows, continued, feature_weights=weights)
-
-    def _feature_types(self) -> list[str] | None:
-        """Return the types of the features for XGBoost."""
-        types, levels = self.feature_types, self.columns_.levels
-        if not levels:
-            return types
-        types = ["q"] * self.n_features_in_ if types is None else list(types)
-        return ["c" if place in levels else kind for place, kind in enumerate(types)]
-
-    def _dmatrix(
-        self, X: Table, rows: Rows | None, like: xgboost.DMatrix | xgboost.Booster | None, **options: Any
-    ) -> xgboost.DMatrix:
-        """Return a matrix of encoded rows, with names and types of the columns as another one or a booster has them."""
-        types = None if like is None else like.feature_types
-        names = like.feature_names if rows is None and like is not None else self.columns_.names
-        if rows is not None:
-            start = rows.start
-            if start is not None and self.shift_method == "host":  # the score is the first of the outputs
-                start = np.pad(start[:, np.newaxis], ((0, 0), (0, self.n_classes_ - 2)))
-            options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
-            X = without(X, self._groups)
-        matrix = xgboost.DMatrix(
-            X,
-            missing=self.columns_.missing_in_codes,
-            nthread=library_n_threads(self.n_jobs),
-            enable_categorical=True,
-            feature_names=names,
-            feature_types=self._feature_types() if types is None else types,
-            **options,
-        )
-        if rows is not None and rows.labels is not None:
-            bind_labels(matrix, rows.labels)
-        if rows is not None:
-            self._bind_groups(matrix, rows)
-        return matrix
 
     # Methods of XGBClassifier about its booster, under the same names
 
@@ -534,6 +288,6 @@ importance_type, early_stopping_rounds, callbacks
         <<X>>
         """
         check_is_fitted(self)
-        matrix = self._dmatrix(self._check_features(X, reset=False), None, self.booster_)
+        matrix = XGBOOST.matrix_like_booster(self, self._check_features(X, reset=False))
         leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, self.n_iter_))
         return np.asarray(leaves, dtype=np.int32).reshape(matrix.num_row(), -1)

@@ -15,7 +15,6 @@ import xgboost
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.aliases import JSON, Level, RealArray, Table
-from ordinal_objectives.estimators import host_classifier
 from ordinal_objectives.utils import files
 
 
@@ -72,11 +71,6 @@ def check_dtrain(dtrain: Any) -> None:
 
 # Constructor names that xgboost.train spells otherwise.
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
-# Those that xgboost.train does not take.
-OWN = host_classifier.ORDINAL_PARAMETERS | {
-    *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types", "feature_weights"),
-    *("missing", "verbosity"),
-}
 # XGBoost's other names of its parameters, by what they are called here.
 _OTHER_NAMES = {
     "n_estimators": "num_boost_round",

@@ -43,11 +43,13 @@ except ImportError as error:
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb_spark
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
+from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
+from ordinal_objectives.estimators.host_classifier import begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels
 
 __all__ = ["SparkXGBOrdinalClassifier", "SparkXGBOrdinalClassifierModel"]
@@ -194,7 +196,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         return self._copyValues(SparkXGBOrdinalClassifierModel(classifier))
 
     def _fit_classifier(self, classifier: XGBOrdinalClassifier, dataset: Table) -> None:
-        classifier._refuse_on_cluster({})
+        refuse_on_cluster(classifier, {})
         label, weight, held_out = (self._asked(name) for name in ("labelCol", "weightCol", "validationIndicatorCol"))
         rounds, instead = classifier.early_stopping_rounds, "validation_indicator_col"
         arguments.check_rounds("early_stopping_rounds", rounds, int(held_out is not None), instead=instead)
@@ -206,7 +208,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         given = self.getOrDefault("featuresCol")
         rows = dataset.withColumn(_FEATURES, self._features(dataset))
         n_features = rows.select(functions.size(_FEATURES)).first()[0] if isinstance(given, str) else len(given)
-        classifier._begin_on_cluster(classes, n_features)
+        begin_on_cluster(classifier, classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
         levels = {}
@@ -214,7 +216,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             occurring = rows.select(functions.col(_FEATURES)[place]).dropna().distinct().collect()
             levels[place] = [float(code) for (code,) in sorted(occurring)]
         known = classifier.columns_ = Columns(n_features, levels, names)
-        types = classifier._feature_types()
+        types = XGBOOST.feature_types(classifier)
         codes = dict(zip(found.tolist(), classes.encode(found).tolist(), strict=True))
         rows = rows.withColumn(_CODE, _looked_up(codes, label))
         weights = None if weight is None else functions.col(weight).cast("double")
@@ -234,7 +236,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             given = {"weight": weight, "feature_names": names, "feature_types": types, "enable_categorical": True}
             return xgboost.DMatrix(known.encode(_array(part[_FEATURES], n_features)), part[_CODE], **given)
 
-        asked, params = (classifier._spec("XGBOrdinalClassifier"), None), classifier._native_params()
+        asked, params = (classifier._spec(), None), classifier._native_params()
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)
         carried = classifier._carried()
 

@@ -93,7 +93,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     n_iter_: int
     _is_multi_output = True
     _all_or_nothing = arguments.all_or_nothing
-    _fit_hints: ClassVar = {"verbose": "pass callback= to fit"}
+    _parameter_names: ClassVar = arguments.ParameterNames(refused_by_fit={"verbose": "pass callback= to fit"})
 
     def __init__(
         self,

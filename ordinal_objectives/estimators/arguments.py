@@ -8,6 +8,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -182,14 +183,37 @@ def all_or_nothing(estimator: Estimator) -> Iterator[None]:
         raise
 
 
+class ParameterNames(NamedTuple):
+    """Names that a constructor does not spell out, and what becomes of them.
+
+    Attributes
+    ----------
+    of_library : frozenset of str
+        Parameters of the library below, which gets them.
+    renamed : mapping of str to str
+        Names of other libraries, or of the library below, and what they are called here.
+    refused : mapping of str to str
+        Those that cannot be set beside an ordinal loss, and why.
+    refused_by_fit : mapping of str to str
+        Arguments of the library's ``fit``, and what to do instead.
+    library_warns : bool
+        Whether the library below warns of names that it does not know.
+    """
+
+    of_library: frozenset[str] = frozenset()
+    renamed: Mapping[str, str] = MappingProxyType({})
+    refused: Mapping[str, str] = MappingProxyType({})
+    refused_by_fit: Mapping[str, str] = MappingProxyType({})
+    library_warns: bool = False
+
+
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def explains_keywords(fit: Fit) -> Fit:
     """Make ``fit`` explain in its TypeError where a keyword that it does not take belongs.
 
-    An estimator's ``_fit_hints`` hold what to do instead of a keyword; its ``_refused`` and ``_dialect`` are those of
-    :class:`.OrdinalClassifier`.
+    An estimator's ``_parameter_names`` are :class:`ParameterNames`, if it has any.
     """
     known = list(inspect.signature(fit).parameters)
 
@@ -205,13 +229,14 @@ def explains_keywords(fit: Fit) -> Fit:
 
 
 def _hint(kind: Any, known: list[str], name: str) -> str:
-    hints = {**getattr(kind, "_refused", {}), **getattr(kind, "_fit_hints", {})}
+    names: ParameterNames = getattr(kind, "_parameter_names", ParameterNames())
+    hints = {**names.refused, **names.refused_by_fit}
     if name in hints:
         return f": {hints[name]}"
     parameters = inspect.signature(kind).parameters.values()
     own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-    own_name, _, condition = getattr(kind, "_dialect", {}).get(name, name).partition(" ")
-    if own_name in {*own, *(getattr(kind, "_known", None) or ())}:
+    own_name, _, condition = names.renamed.get(name, name).partition(" ")
+    if own_name in {*own, *names.of_library}:
         return f": it belongs to the constructor, {kind.__name__}({own_name}=...) {condition}".rstrip()
     near = near_name(name, known, own)
     return f"; did you mean {near!r}?" if near else ""
@@ -242,6 +267,27 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
         known = getattr(estimator, "_column_numbers", getattr(estimator, "feature_names_in_", None))
         tables.refuse_other_order(known, X)
     return checked
+
+
+def check_features(estimator: Estimator, X: Table, hint: str, *, reset: bool, names_are_known: bool = False) -> Table:
+    """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names.
+
+    ``hint`` says what to do with columns of text and dates. Where ``names_are_known``, they are not compared.
+    """
+    X, least = tables.as_table(X), 2 if reset else 1
+    if hasattr(X, "columns") and not names_are_known:
+        validate_columns(estimator, X, reset=reset, skip_check_array=True)
+    tables.refuse_text_and_dates(X, hint=hint)
+    if not hasattr(X, "columns"):
+        types = [np.float64, np.float32]
+        options = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": types, "ensure_min_samples": least}
+        return validate_columns(estimator, X, reset=reset, **options)
+    if X.shape[0] < least or X.shape[1] == 0:
+        raise ValueError(
+            f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "
+            f"{X.shape[1]} feature(s)"
+        )
+    return X
 
 
 def keep_arguments(estimator: Estimator, given: Params) -> None:

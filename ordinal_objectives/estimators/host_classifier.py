@@ -6,29 +6,30 @@ import copy
 import functools
 import inspect
 import numbers
-from abc import abstractmethod
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import fields, replace
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ordinal_objectives import tables
 from ordinal_objectives.aliases import Booster, FloatArray, Params, Seed, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments, held_out, linear
 from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
 from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
+from ordinal_objectives.estimators.host import GivenRows, Host, Trained, TrainingRequest, loss_without_trees
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
 from ordinal_objectives.random_effects import GroupColumn, without
-from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
-from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresholds
+from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.threshold_solver.random_intercept import ScoredRows, check_random_intercept, settled
 from ordinal_objectives.utils import files, validation
 
@@ -56,44 +57,23 @@ def _arrived(kind: Any, state: Params) -> Any:
     return booster
 
 
-# What the classifiers' constructors take and the library's ``train`` does not.
-ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
-    *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type"),
-    *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
-}
 # Not in the description of the classifier: they stand in the record of the thresholds.
 _IN_RECORD = frozenset(parameter_names("classifier", in_files=True)) | {"training_cost"}
 
-
-class RoundPlan(NamedTuple):
-    """How many rounds there will be, and the parameters of the library's ``train`` that a search has found."""
-
-    n_rounds: int
-    settings: Params
+Model = TypeVar("Model", bound="HostClassifier")
 
 
 class HostClassifier(OrdinalClassifier):
     """An ordinal classifier whose trees XGBoost, LightGBM or CatBoost grows, predicts and keeps in its files.
 
-    A subclass says which parameters the library's ``train`` spells otherwise (``_native``), and which of its own never
-    go there (``_own``).
+    A subclass has the constructor, and a ``fit`` that calls :meth:`_fit`; all that differs between the libraries its
+    :class:`.host.Host` says and does.
     """
 
-    _native: ClassVar[Mapping[str, str]] = {}
-    _own: ClassVar[frozenset[str]] = frozenset()
-    # The argument of ``fit`` with a model to continue.
-    _continued_by: ClassVar[str]
-    # Whether the library evaluates its training set where an evaluation set is the very X and y of ``fit``.
-    _knows_training_set: ClassVar[bool] = False
-    _rounds_name: ClassVar[str] = "n_estimators"
+    _host: ClassVar[Host]
     _n_earlier: int = 0
     # By which parameters the fit read its rows: predictions read theirs so, whatever is set for the next one.
     _of_rows: Mapping[str, Any] = MappingProxyType({})
-    # What a search tries, with few rows and with more, and what "auto" is where nothing is searched.
-    _tried: ClassVar[tuple[held_out.Settings, held_out.Settings]]
-    _unsearched: ClassVar[Params]
-    # Parameters of the machine, by all their names in the library.
-    _of_machine: ClassVar[frozenset[str]] = frozenset()
     validation_fraction: float | None
     linear_l2: float
     random_intercept: object
@@ -101,6 +81,10 @@ class HostClassifier(OrdinalClassifier):
     # Those of the model that fit continues.
     _earlier_columns: Columns | None = None
     n_jobs: int | None
+    random_state: Seed
+    progress: bool
+    booster_: Booster
+    evals_result_: Params
     round_search_: RoundSearch | None = None
 
     @classmethod
@@ -109,45 +93,129 @@ class HostClassifier(OrdinalClassifier):
         """Return the value of a parameter that nobody set."""
         return inspect.signature(arguments.keeper(cls)).parameters[name].default
 
-    def _resolved_params(self) -> Params:
-        """Return the parameters, by one name each."""
-        return arguments.kept_arguments(self) | self._host_params
+    @one_thread_after_fork()
+    def _fit(
+        self: Model,
+        training: GivenRows,
+        sets: arguments.GivenSets,
+        model: Any,
+        *,
+        callbacks: Any,
+        eval_metric: Any,
+        verbose: Any = False,
+        of_library: Params | None = None,
+        **of_rows: Any,
+    ) -> Model:
+        """Train; the body of every ``fit``.
 
-    def _native_params(self) -> Params:
-        """Return the parameters of the library's ``train``; those left at None take its defaults."""
+        Parameters
+        ----------
+        training : GivenRows
+        sets : GivenSets
+            Rows to evaluate.
+        model : object
+            Model to continue: a classifier, a booster, a file, or None.
+        callbacks : object
+            The library's.
+        eval_metric, verbose : object
+        of_library : dict or None
+            Other arguments of the library's training.
+        **of_rows
+            What the library's matrices need to know beside the rows.
+        """
+        host = self._host
+        model = copy.copy(model) if model is self else model  # of which this fit changes nothing
+        with self._all_or_nothing():
+            params = self._resolved_params(warns_at=6)
+            self._check_starts(model, training.start, sets.starts_name, sets.starts)
+            continued, earlier = self._read_model(model)
+            rows, evaluated = self._rows_to_fit(training, sets, params["random_state"])
+            self._check_continued(model, continued, earlier)
+            arguments.check_rounds(host.stopping_name, params[host.stopping_name], len(evaluated))
+            metrics = self._metrics(eval_metric)
+            ends, schedules = host.ends_early(params, callbacks), host.schedules(callbacks)
+            asked, always = params[host.rounds_name], self._check_linear(params, earlier)
+            if self._groups:
+                self._check_groups(rows, params, earlier)
+            found = None
+            if earlier is not None:
+                self._take_linear(earlier)
+            elif held_out.is_auto(asked) and not ends and not params[host.stopping_name]:
+                found = self._search(rows, params, schedules, **of_rows)
+                if found is not None and host.says(params, verbose):
+                    part = "" if self._linear is None else ", with a linear part"
+                    print(f"{host.rounds_name}='auto': {found}{part}")
+            elif always:
+                self._linear = self._fit_linear(rows, **of_rows)
+            n_rounds = held_out.rounds_unsearched(host.rounds_name, asked) if found is None else found.n_iter
+            native = self._native_params(len(rows.weighted), self._found)
+            matrices = self._matrices([rows, *evaluated], continued, **of_rows)
+            self.evals_result_ = {}
+            asked_for = TrainingRequest(
+                n_rounds,
+                self.evals_result_,
+                callbacks,
+                params[host.stopping_name],
+                self.progress,
+                continued=continued,
+                metrics=metrics,
+                carried=self._carried(),
+                of_library=of_library or {},
+            )
+            with self._under_way():
+                trained = host.train(self._spec(), native, matrices, asked_for)
+            self._finish(trained, rows)
+        self._warn_if_constant(len(rows), host.leaf_name, host.least_leaf(params, len(rows.weighted)), stacklevel=6)
+        return self
+
+    def _resolved_params(self, warns_at: int | None = None) -> Params:
+        """Return the parameters by one name each, and warn of those that are not used if a stack level is given."""
+        params, unused = self._host.resolved_params(self)
+        if warns_at is not None:
+            for words in unused:
+                warnings.warn(words, stacklevel=warns_at)
+        return params
+
+    def _native_params(self, n_weighted: int = 0, found: Mapping[str, Any] = MappingProxyType({})) -> Params:
+        """Return the parameters of the library's ``train`` on so many rows with weight; None takes its default.
+
+        ``found`` holds values of parameters that were left at "auto".
+        """
         self._refuse_unknown()
+        host = self._host
         given = self._resolved_params()
-        given |= {name: value for name, value in self._unsearched.items() if held_out.is_auto(given[name])}
-        given = {k: v for k, v in given.items() if v is not None and k not in self._own}
+        given |= {name: value for name, value in host.settings_unsearched.items() if held_out.is_auto(given[name])}
+        given |= found
+        given = {k: v for k, v in given.items() if v is not None and k not in host.not_native}
         seed = given.get("random_state")
         if seed is not None and not isinstance(seed, numbers.Integral):
             given["random_state"] = validation.drawn_seed(seed)
         threads = library_n_threads(given.pop("n_jobs", None))
         if threads is not None:
             given["n_jobs"] = threads
-        return {self._native.get(name, name): value for name, value in given.items()}
+        native = {host.native_names.get(name, name): value for name, value in given.items()}
+        return host.completed_params(self, native, n_weighted)
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
+        host = self._host
         if reset:
             self._forget_fit()
-            missing = getattr(self, "_missing", np.nan)
-            self._groups = GroupColumn.learn(X, getattr(self, "random_intercept", None), missing=missing)
-        return super()._check_features(self._with_codes(X, reset=reset), reset=reset)
-
-    def _encoded(self, X: Table, *, reset: bool) -> Any:
-        """Return checked features as numbers; those of ``fit`` say which columns there are."""
+            groups, missing = getattr(self, "random_intercept", None), host.missing_value(self)
+            self._groups = GroupColumn.learn(X, groups, missing=np.nan if missing is None else missing)
+        X = self._with_codes(tables.as_table(X), reset=reset)
+        known = not reset and host.reads_names(self, X)
+        numbers = host.with_numbers(self, X, reset=reset)
+        checked = arguments.check_features(self, numbers, self._hint, reset=reset, names_are_known=known)
+        table = host.to_encode(self, X, checked, reset=reset)
         if reset:
-            self._take_columns(X)
-        columns = replace(self.columns_, names=None) if self._has_written_names(X) else self.columns_
-        return columns.encode(X, refuse_new=reset, hint=self._hint)
+            self._take_columns(host.learn_columns(self, table))
+        columns = replace(self.columns_, names=None) if known else self.columns_
+        return host.as_rows(self, X, columns.encode(table, refuse_new=reset, hint=self._hint), reset=reset)
 
-    def _take_columns(self, X: Table) -> None:
+    def _take_columns(self, found: Columns) -> None:
         """Take the columns of a training: their levels are those of the model that is continued, if one is."""
-        found, earlier = self._learned(X), self._earlier_columns
+        earlier = self._earlier_columns
         self.columns_ = found if earlier is None else replace(found, levels=earlier.levels)
-
-    def _learned(self, X: Table) -> Columns:
-        return Columns.learn(X, declared=True)
 
     def _read_model(self, model: Booster) -> tuple[Booster | None, ThresholdRecord | None]:
         """Return the booster of the model that ``fit`` goes on with, and its record; its columns are those of X."""
@@ -156,19 +224,15 @@ class HostClassifier(OrdinalClassifier):
             return None, None
         is_ours = isinstance(model, arguments.keeper(type(self)))
         if is_ours:
-            says = f"{self._continued_by} must be fitted; got an %(name)s that has not been fitted"
+            says = f"{self._host.continued_name} must be fitted; got an %(name)s that has not been fitted"
             check_is_fitted(model, msg=says)
-        booster, record = self._read_continued(model.booster_ if is_ours else model)
+        booster, record = self._host.read_continued(model.booster_ if is_ours else model)
         self._earlier_columns = model.columns_ if is_ours else self._columns_in(booster, record)
         return booster, record
 
-    @abstractmethod
-    def _own_columns(self, booster: Booster) -> Columns:
-        """Return the columns of a booster with the levels that the library keeps."""
-
     def _columns_in(self, booster: Booster, record: ThresholdRecord) -> Columns:
         """Return the columns of a booster, with the levels that the record of a classifier names, or its own."""
-        columns = self._own_columns(booster)
+        columns = self._host.columns_in(booster)
         if record.classifier is not None:
             columns = Columns(columns.n_features, record.classifier.levels)
         columns.check()
@@ -178,53 +242,27 @@ class HostClassifier(OrdinalClassifier):
         """Forget what an earlier fit found beside trees, thresholds and classes."""
         self.round_search_ = self._linear = self._n_rounds = None
         self._found, self._effects, self._groups, self._n_earlier = {}, (), (), 0
+        self._of_rows = {name: getattr(self, name) for name in self._host.row_parameters}
         self.__dict__.pop("evals_result_", None)
 
-    def _bind_groups(self, matrix: Any, rows: Rows) -> None:
-        """Let a matrix of the library carry the groups of its rows."""
+    def _matrices(self, rows: list[Rows], continued: Booster | None = None, **of_rows: Any) -> list[Any]:
+        """Return rows as the library's training reads them, with the linear part in their start scores."""
+        started = {id(one): linear.with_start(self._linear, one) for one in rows}
+        parts = [started[id(one)] for one in rows]  # the same rows stay the same: LightGBM's training set is one
+        matrices = self._host.matrices(self, parts, continued, **of_rows)
         if self._groups:
-            matrix.ordinal_groups = self._groups, rows.X
+            for matrix, one in zip(matrices, parts, strict=True):
+                matrix.ordinal_groups = self._groups, one.X
+        return matrices
 
-    def _settle(self, rows: Rows) -> None:
-        """Take effects and last thresholds of the highest likelihood, given the trees of a training."""
-        if not self._groups:
-            return
-        scores = self._scores_of_checked(rows.X, {} if rows.start is None else {str(self._start_name): rows.start})
-        scored = ScoredRows(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
-        self._keep(settled(self._record, self.n_iter_, scored, self.n_jobs), self.n_iter_)
-        self._effects = self._record.random_effects
+    def _scorer(self, X: Table) -> Callable[[int, int], FloatArray]:
+        return functools.partial(self._host.scores, self, self._host.prediction_data(self, X))
 
-    @abstractmethod
-    def _trial(self, fit: Rows, held: Rows, **options: Any) -> Trial:
-        """Return what trains on some rows and evaluates others after 1, 2, ... rounds, at most ``most`` of them.
+    def _splits(self) -> list[bool]:
+        return self._host.splits(self.booster_)
 
-        The training ends after ``patience`` rounds without a lower loss. ``settings`` are parameters of the library's
-        ``train`` that change nothing of its data sets; ``options`` what else it needs to know of the rows.
-        """
-
-    @abstractmethod
-    def _categories(self, **options: Any) -> Collection[int]:
-        """Return the columns of numbers that the library takes for categories."""
-
-    @abstractmethod
-    def _read_continued(self, model: Booster) -> tuple[Booster, ThresholdRecord]:
-        """Return a booster to go on with, given as such or by its file, and its record."""
-
-    @abstractmethod
-    def _store(self, record: ThresholdRecord) -> None:
-        """Make the booster carry a record."""
-
-    @abstractmethod
-    def _write(self, path: str | PathLike[str]) -> None:
-        """Write the booster with the record that it carries."""
-
-    @abstractmethod
-    def _read(self, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
-        """Read the model: return the record, the number of iterations kept and of features."""
-
-    @abstractmethod
-    def _names_in_booster(self) -> list[str] | None:
-        """Return the names of columns that the training had, numbers as text; None where it had none."""
+    def _fixed_rounds(self, n_rounds: int) -> Params:
+        return self._host.fixed_rounds(self, n_rounds)
 
     @property
     def threshold_history_(self) -> FloatArray:
@@ -264,7 +302,7 @@ class HostClassifier(OrdinalClassifier):
         self.check_fitted_decision()
         self._refuse_unknown()
         self._carry(self._description())  # raises an error for labels that no file holds
-        self._write(path)
+        self._host.write(self, path)
 
     def load_model(self, path: str | PathLike[str]) -> HostClassifier:
         """Load what :meth:`save_model` wrote; or a model trained without the classifier.
@@ -297,13 +335,13 @@ class HostClassifier(OrdinalClassifier):
             If the model was trained with parameters that the file cannot hold.
         """
         with self._all_or_nothing():
-            record, n_iter, n_features = self._read(path)
+            record, n_iter, n_features = self._host.read(self, path)
             described = record.classifier
             for name, value in (record.spec.loss.as_parameters() | record.spec.common_parameters).items():
                 setattr(self, name, value)
             with files.as_damaged_file(path) if described else nullcontext():
                 if described:
-                    give_back(described, self, n_features, _IN_RECORD | self._of_machine)
+                    give_back(described, self, n_features, _IN_RECORD | self._host.kept_on_loading)
                 labels = OrderedLabels(np.arange(record.n_classes) if self.classes is None else self.classes)
                 n_classes = len(labels.classes_)
                 if n_classes != record.n_classes:
@@ -324,10 +362,11 @@ class HostClassifier(OrdinalClassifier):
                 if self._groups and not described:
                     raise ValueError(f"the groups stood beside the features of {path}: predict with its booster")
                 if described is None or described.feature_names is described.column_numbers is None:
-                    written = self._names_in_booster()
+                    written = self._host.names_in(self.booster_)
                     are_numbers = written and (described or all(map(str.isdecimal, written)))
                     arguments.keep_names(self, *((None, written) if are_numbers else (written, None)))
-                missing = getattr(self, "_missing", np.nan)
+                missing = self._host.missing_value(self)
+                missing = np.nan if missing is None else missing
                 self.columns_ = replace(self.columns_, names=self._names(), missing=missing)
                 self._keep(record, n_iter)
         files.warn_of(described.left_out if described else (), stacklevel=2)
@@ -342,39 +381,33 @@ class HostClassifier(OrdinalClassifier):
         """Return how many rounds the continued model had, 0 without one; those of ``evals_result_`` follow them."""
         return self._n_earlier
 
-    def _apart(self, model: Booster) -> Booster:
-        """Return a model to go on with, of which this fit changes nothing: it may be this very one."""
-        return copy.copy(model) if model is self else model
+    def _check_starts(self, model: object, start: object, of_sets: str, starts: object) -> None:
+        """Raise ValueError for start scores beside a model that is continued, where the library takes only its own."""
+        why = self._host.start_beside_model
+        given = {self._host.start_name: start, of_sets: starts}
+        if why is not None and model is not None:
+            for name in (name for name, scores in given.items() if scores is not None):
+                raise ValueError(f"{name} is not allowed beside {self._host.continued_name}: {why}")
 
     def _check_continued(self, model: Booster, booster: Booster | None, record: ThresholdRecord | None) -> None:
         """Check that the rows of ``fit`` go on with a model, if there is one, which :meth:`_read_model` has read."""
         if record is not None:
-            self._check_same_classes(record, model, self._continued_by)
+            self._check_same_classes(record, model, self._host.continued_name)
             self._n_earlier = record.n_iterations
+            self._host.check_continued(self, model, booster, record)
 
     def _rows_to_fit(
-        self, training: tuple[Any, Any, Any, Any, Any], start: str, sets: arguments.GivenSets, random_state: Seed
+        self, training: GivenRows, sets: arguments.GivenSets, random_state: Seed
     ) -> tuple[Rows, list[Rows]]:
         """Return the rows to train on and those to evaluate, checked.
 
-        Parameters
-        ----------
-        training : tuple of (X, y, sample_weight, start score, groups)
-            As ``fit`` was given them; ``start`` is what the library calls the scores.
-        start : str
-        sets : GivenSets
-        random_state
-            Of the rows that ``validation_fraction`` holds out, where no set is given.
-
-        Returns
-        -------
-        Rows, list of Rows
-            Among the latter is the former itself where the library takes a set for the training set.
+        Among the latter is the former itself where the library takes a set for the training set. ``random_state`` draws
+        the rows that ``validation_fraction`` holds out, where no set is given.
         """
         X, y, sample_weight, scores, groups = training
         rows = self._check_training(X, y, sample_weight, groups)
-        rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=start))
-        checked = self._check_evaluation(sets, (X, y, rows) if self._knows_training_set else None)
+        rows = replace(rows, start=validation.check_start_score(scores, len(rows), name=self._host.start_name))
+        checked = self._check_evaluation(sets, (X, y, rows) if self._host.knows_training_set else None)
         starts = arguments.one_for_each(sets.starts, checked, sets.starts_name)
         evaluated = [
             held
@@ -384,142 +417,95 @@ class HostClassifier(OrdinalClassifier):
         ]
         return held_out.hold_out_unless_given(rows, evaluated, self.validation_fraction, random_state)
 
-    def _plan(
-        self,
-        asked: Any,
-        rows: Rows,
-        search: tuple[float, Any] | None,
-        *,
-        continued: ThresholdRecord | None = None,
-        watched: list[Rows],
-        callbacks: arguments.Schedules,
-        says: bool = False,
-        **options: Any,
-    ) -> RoundPlan:
-        """Find the number of rounds, and set ``round_search_`` and the linear part.
+    def _take_linear(self, continued: ThresholdRecord) -> None:
+        """Keep the linear part of the model that is continued."""
+        if continued.random_effects:
+            raise ValueError(
+                f"{self._host.continued_name} must be without random_intercept: no training keeps its effects"
+            )
+        if continued.linear is not None:
+            continued.linear.check(self.n_features_in_)
+            self._linear = continued.linear
 
-        Parameters
-        ----------
-        asked : int or "auto"
-            For "auto" it is the number with the lowest loss on rows held out.
-        rows : Rows
-            Those of the training.
-        search : tuple or None
-            Learning rate and random state; None where rows are not divided, since a model is continued or
-            stops early.
-        continued : ThresholdRecord or None
-            Of a model that is continued: its linear part is kept.
-        watched : list of Rows
-            Those that are evaluated.
-        callbacks : Schedules
-            Those of the training.
-        says : bool
-            Whether to print the result.
-        **options
-            For :meth:`_trial` and :meth:`_categories`.
-        """
-        if search is not None and held_out.is_auto(asked):
-            callbacks.warn_of_unknown()
-        options |= {"callbacks": callbacks.known}
-        always = self._check_linear(continued)
-        if self._groups:
-            self._check_groups(rows, continued)
-        if continued is not None:
-            if continued.random_effects:
-                raise ValueError(
-                    f"{self._continued_by} must be without random_intercept: no training keeps its effects"
-                )
-            if continued.linear is not None:
-                continued.linear.check(self.n_features_in_)
-                self._linear = continued.linear
-            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), {})
-        categories = self._categories(**options) if self.linear is not False else ()
+    def _fit_linear(self, rows: Rows, **of_rows: Any) -> linear.LinearPart:
+        """Return the linear part of some rows."""
+        categories, missing = self._host.category_places(self, **of_rows), self.columns_.missing_in_codes
+        return linear.LinearPart.of_model(
+            self,
+            replace(rows, X=without(rows.X, self._groups)),
+            self._ordinal_loss(),
+            self.hessian,
+            categories,
+            missing,
+        )
 
-        def fit_linear(some: Rows) -> linear.LinearPart:
-            some = replace(some, X=without(some.X, self._groups))
-            given: Params = {"hessian": self.hessian, "categories": categories, "n_threads": self.n_jobs}
-            given |= {"missing": self.columns_.missing_in_codes}
-            return linear.LinearPart.fit(some, self.n_classes_, self._ordinal_loss(), self.linear_l2, **given)
+    def _search(self, rows: Rows, params: Params, schedules: arguments.Schedules, **of_rows: Any) -> RoundSearch | None:
+        """Search for the number of rounds on rows held out, and set the linear part."""
+        host = self._host
+        schedules.warn_of_unknown()
+        rate = host.default_rate if params[host.rate_name] is None else params[host.rate_name]
+        rate = validation.check_number(host.rate_name, rate, above=0.0)
+        rate = arguments.smallest_rate(rate, host.first_rates(schedules.known))
 
         def trial_of(fit: Rows, held: Rows) -> Trial:
-            trial, without_trees = self._trial(fit, held, **options), self._loss_without_trees(fit, held)
+            matrices = self._matrices([fit, held], keeps_data=True, **of_rows)  # for several trainings
+            without_trees = loss_without_trees(self._ordinal_loss(), self.n_classes_, fit, held)
 
-            return lambda most, patience, settings: [without_trees, *trial(most, patience, settings)]
+            def trial(most: int, patience: int | None, settings: Params) -> list[float]:
+                native, results = self._native_params(len(fit.weighted), settings), Params()
+                callbacks = copy.deepcopy(schedules.known)
+                asked = TrainingRequest(most, results, callbacks, patience, self.progress, is_search=True)
+                host.train(self._spec(), native, matrices, asked)
+                of_set = next(iter(results.values()))
+                return [without_trees, *next(iter(of_set.values()))]
 
-        if search is None or not held_out.is_auto(asked):
-            found, self._linear = None, fit_linear(rows) if always else None
-        else:
-            rate, random_state = search
-            rate, seed = validation.check_number("learning_rate", rate, above=0.0), held_out.split_seed(random_state)
-            tried = False if linear.is_fixed(self.threshold_update) else self.linear
-            settings = held_out.settings_to_try(*self._tried, self._resolved_params(), len(rows.weighted))
-            found, self._linear = linear.search(tried, fit_linear, trial_of, settings, rows, rate, seed)
-        if found is None:
-            return RoundPlan(held_out.rounds_unsearched(self._rounds_name, asked), {})
-        self.round_search_, self._found = found, found.settings
-        if says:
-            print(f"{self._rounds_name}='auto': {found}{'' if self._linear is None else ', with a linear part'}")
-        return RoundPlan(found.n_iter, found.settings)
+            return trial
 
-    def _check_linear(self, continued: ThresholdRecord | None) -> bool:
+        seed = held_out.split_seed(params["random_state"])
+        fit_linear = functools.partial(self._fit_linear, **of_rows)
+        found, self._linear = linear.search(self, fit_linear, trial_of, host.settings_tried, params, rows, rate, seed)
+        if found is not None:
+            self.round_search_, self._found = found, found.settings
+        return found
+
+    def _check_linear(self, params: Params, continued: ThresholdRecord | None) -> bool:
         """Check what is asked for of a linear part; tell whether there is one whatever the rows say."""
-        params, has_linear = self._resolved_params(), None if continued is None else continued.linear is not None
+        has_linear = None if continued is None else continued.linear is not None
         if (self.linear is not False or has_linear) and str(params.get("zero_as_missing")).lower() in ("true", "+"):
             raise ValueError("a linear part counts 0 as a number: train without zero_as_missing, on NaN for 0")
         signs = params.get("monotone_constraints")
         given = self.linear, self.linear_l2, "monotone_constraints", signs, has_linear, self.threshold_update
         return linear.check_linear(*given)
 
-    def _check_groups(self, rows: Rows, continued: ThresholdRecord | None) -> None:
+    def _check_groups(self, rows: Rows, params: Params, continued: ThresholdRecord | None) -> None:
         validation.refuse_soft(rows.labels, name=f"y with random_intercept={self.random_intercept!r}")
         if continued is not None:
             raise ValueError(
-                f"random_intercept must be None beside {self._continued_by}; got {self.random_intercept!r}"
+                f"random_intercept must be None beside {self._host.continued_name}; got {self.random_intercept!r}"
             )
         allowed: Params = {"threshold_update": "newton", "boosting_type": "gbdt", "booster": "gbtree"}
-        check_random_intercept(self._ordinal_loss(), self._resolved_params(), **allowed)
+        check_random_intercept(self._ordinal_loss(), params, **allowed)
 
-    def _loss_without_trees(self, fit: Rows, held: Rows) -> float:
-        loss = self._ordinal_loss()
-        if held.start is not None:  # the training fits its thresholds to these scores
-            return float("nan")
-        options = {"part": True} if loss.codes is None else {"part": True, "precision": "float64"}
-        of_fit, of_held = (
-            CPU(1).row_pass(loss, some.y, self.n_classes_, some.weight, **options) for some in (fit, held)
-        )
-        thresholds = initial_thresholds(of_fit.class_weights, loss=loss).thresholds
-        return soft_rows.judged_loss(of_held, np.zeros(len(held)), thresholds, "exact") / of_held.total_weight
-
-    def _finish(self, record: ThresholdRecord, n_iter: int, rows: Rows, n_rounds: int | None = None) -> None:
-        """Store what the training gives; ``n_rounds`` where it is not ``n_iter``.
+    def _finish(self, trained: Trained, rows: Rows) -> None:
+        """Store what a training gives.
 
         The record, which the booster carries, describes the classifier as it was when the training began.
         """
+        self.booster_, record, n_iter, n_rounds = trained
         self._n_rounds = None if n_rounds == n_iter else n_rounds
         self._keep(record, n_iter)
-        self._settle(rows)
+        if self._groups:  # effects and last thresholds of the highest likelihood, given the trees
+            scores = self._scores_of_checked(rows.X, {} if rows.start is None else {self._host.start_name: rows.start})
+            scored = ScoredRows(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
+            self._keep(settled(self._record, n_iter, scored, self.n_jobs), n_iter)
+            self._effects = self._record.random_effects
         if self._n_rounds is not None or self._groups:
             self._carry(None if record.classifier is None else replace(record.classifier, n_rounds=self._n_rounds))
-
-    def _refuse_on_cluster(self, refused: Mapping[str, str]) -> None:
-        """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
-        everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
-        for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
-            value, off = getattr(self, name), self._default(name)
-            if value is not off:
-                raise ValueError(f"{name} must be {off} on a cluster; got {value!r}; {why}")
-
-    def _begin_on_cluster(self, labels: OrderedLabels, n_features: int) -> None:
-        """Take the classes of all workers' labels, and forget an earlier fit."""
-        self._forget_fit()
-        self._keep_labels(labels)
-        self._check_decision()
-        self.n_features_in_ = n_features
 
     def _carry(self, classifier: ClassifierDescription | None = None) -> None:
         classifier = self._in_files() if classifier is None else classifier
         self._record = replace(self._record, classifier=classifier, random_effects=self._effects)
-        self._store(self._record)
+        self._host.store(self.booster_, self._record)
 
     def _in_files(self) -> ClassifierDescription:
         """Return the description of the classifier for files that others write."""
@@ -532,19 +518,36 @@ class HostClassifier(OrdinalClassifier):
         """Return what a training adds to the record: the linear part, and for files that callbacks write the rest."""
         return {"linear": self._linear, "classifier": self._in_files()}
 
-    def _spec(self, entry: str) -> OrdinalSpec:
-        """Return the ordinal model that the parameters ask for, with the defaults of an entry point."""
+    def _spec(self) -> OrdinalSpec:
+        """Return the ordinal model that the parameters ask for."""
         names = [*(field.name for field in fields(OrdinalSpec)), "link", "training_cost"]
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return OrdinalSpec.of(entry, **given | {"n_classes": self.n_classes_})
+        return OrdinalSpec.of(self._host.entry_point, **given | {"n_classes": self.n_classes_})
 
     def _description(self, *, labelled: bool = True) -> ClassifierDescription:
         """Return the description of the classifier in a file; TypeError for labels that no file holds."""
         params = arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)
         classes = self.ordered_classes_ if labelled else None
-        return describe(self, params, classes, _IN_RECORD | self._of_machine)
+        return describe(self, params, classes, _IN_RECORD | self._host.kept_on_loading)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.linear is False
         return tags
+
+
+def refuse_on_cluster(model: HostClassifier, refused: Mapping[str, str]) -> None:
+    """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
+    everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}
+    for name, why in (everywhere | {"linear": "no worker has all rows"} | dict(refused)).items():
+        value, off = getattr(model, name), model._default(name)
+        if value is not off:
+            raise ValueError(f"{name} must be {off} on a cluster; got {value!r}; {why}")
+
+
+def begin_on_cluster(model: HostClassifier, labels: OrderedLabels, n_features: int) -> None:
+    """Let a classifier take the classes of all workers' labels, and forget an earlier fit."""
+    model._forget_fit()
+    model._keep_labels(labels)
+    model._check_decision()
+    model.n_features_in_ = n_features

@@ -14,9 +14,18 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ordinal_objectives.aliases import FloatArray, IndexArray, RealArray, Table
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, Params, RealArray, Table
 from ordinal_objectives.columns import are_missing
-from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Settings, Trial, TrialOf, find_rounds, is_auto
+from ordinal_objectives.estimators.held_out import (
+    RoundSearch,
+    Rows,
+    Settings,
+    Trial,
+    TrialOf,
+    find_rounds,
+    is_auto,
+    settings_to_try,
+)
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.rows import CPU
@@ -77,6 +86,20 @@ class LinearPart:
     level_weights: list[FloatArray]
     missing: float = np.nan
     read: Callable[[Table], Table] | None = field(default=None, metadata=NOT_IN_FILES)
+
+    @classmethod
+    def of_model(
+        cls,
+        model: Estimator,
+        rows: Rows,
+        loss: OrdinalLoss,
+        hessian: str,
+        categories: Collection[int],
+        missing: float = np.nan,
+    ) -> LinearPart:
+        """Fit the weights with the penalty and the threads of a classifier; see :meth:`fit`."""
+        given: Params = {"hessian": hessian, "categories": categories, "missing": missing, "n_threads": model.n_jobs}
+        return cls.fit(rows, model.n_classes_, loss, model.linear_l2, **given)
 
     @classmethod
     def fit(
@@ -358,10 +381,11 @@ def with_start(part: LinearPart | None, rows: Rows) -> Rows:
 
 
 def search(
-    linear: bool | str,
+    model: Estimator,
     fit_linear: FitLinear,
     trial_of: TrialOf,
-    settings: Settings,
+    tried: tuple[Settings, Settings],
+    params: Params,
     rows: Rows,
     learning_rate: float,
     seed: int,
@@ -370,10 +394,14 @@ def search(
 
     Parameters
     ----------
-    linear : bool or "auto"
+    model : OrdinalClassifier
     fit_linear : callable
         ``fit_linear(rows)`` returns the linear part of some rows.
-    trial_of, settings, rows, learning_rate, seed
+    tried : tuple of (list of dict, list of dict)
+        The settings to try, with few rows and with more.
+    params : dict of str to object
+        The model's parameters: of the settings only those are tried that are left at "auto".
+    trial_of, rows, learning_rate, seed
         Of :func:`.held_out.find_rounds`.
 
     Returns
@@ -381,6 +409,8 @@ def search(
     RoundSearch or None, LinearPart or None
         The second is fitted to all rows. Without a search, "auto" takes none.
     """
+    linear = False if is_fixed(model.threshold_update) else model.linear
+    settings = settings_to_try(*tried, params, len(rows.weighted))
     best, linear_is_best = None, not is_auto(linear) and bool(linear)
     for with_it in (False, True) if is_auto(linear) else (bool(linear),):
         trial = _with_linear(fit_linear, trial_of) if with_it else trial_of

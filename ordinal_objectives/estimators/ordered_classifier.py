@@ -22,12 +22,12 @@ from ordinal_objectives.aliases import (
     Table,
 )
 from ordinal_objectives.decision import check_rule, decide
-from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, names_of_constructors, validate_columns
+from ordinal_objectives.estimators.arguments import GivenSets, all_or_nothing, check_features, names_of_constructors
 from ordinal_objectives.estimators.held_out import Rows, check_groups
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, warn_of_many_classes
 from ordinal_objectives.metrics import zero_one_error
 from ordinal_objectives.ordinal_labels import OrdinalLabels
-from ordinal_objectives.tables import OF_HOSTS, as_table, refuse_text_and_dates
+from ordinal_objectives.tables import OF_HOSTS
 from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 
 
@@ -98,25 +98,8 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
     def _check_features(self, X: Table, *, reset: bool) -> Table:
-        """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names."""
-        X, least = as_table(X), 2 if reset else 1
-        if hasattr(X, "columns") and (reset or not self._has_written_names(X)):
-            validate_columns(self, X, reset=reset, skip_check_array=True)
-        refuse_text_and_dates(X, hint=self._hint)
-        if not hasattr(X, "columns"):
-            types = [np.float64, np.float32]
-            options = {"accept_sparse": "csr", "ensure_all_finite": False, "dtype": types, "ensure_min_samples": least}
-            return validate_columns(self, X, reset=reset, **options)
-        if X.shape[0] < least or X.shape[1] == 0:
-            raise ValueError(
-                f"X must have at least {least} row(s) and one column; got {X.shape[0]} sample(s) and "
-                f"{X.shape[1]} feature(s)"
-            )
-        return X
-
-    def _has_written_names(self, X: Table) -> bool:
-        """Return whether a table's names are the model's, which its file holds in another spelling."""
-        return False
+        """Return X as :func:`.arguments.check_features` does."""
+        return check_features(self, X, self._hint, reset=reset)
 
     def _check_training(self, X: Table, y: ArrayLike, sample_weight: Any, groups: Any = None) -> Rows:
         """Return the rows to train on, with class codes, and set the classes."""

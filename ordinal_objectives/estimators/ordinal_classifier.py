@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelAr
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators import adapted, held_out
 from ordinal_objectives.estimators.arguments import (
+    ParameterNames,
     keep_arguments,
     kept_arguments,
     near_name,
@@ -45,9 +46,7 @@ class OrdinalClassifier(OrderedClassifier):
     the abstract methods below, and grows the score in ``fit``: inside :meth:`_all_or_nothing`, from
     :meth:`_check_training` to :meth:`_keep`.
 
-    Parameters that the constructor does not name belong to the library below. ``_dialect`` holds names of other
-    libraries and what they are called here, ``_refused`` those that cannot be set beside an ordinal loss and why,
-    ``_known`` those of the library below; ``_host_checks_names`` is True where it warns of others itself.
+    Parameters that the constructor does not name belong to the library below, as ``_parameter_names`` tells.
 
     Parameters
     ----------
@@ -55,10 +54,7 @@ class OrdinalClassifier(OrderedClassifier):
         How probabilities become a class. "median" suits absolute error, "mode" accuracy, "mean" squared error.
     """
 
-    _dialect: ClassVar[Mapping[str, str]] = {}
-    _refused: ClassVar[Mapping[str, str]] = {}
-    _known: ClassVar[frozenset[str] | None] = None
-    _host_checks_names: ClassVar[bool] = False
+    _parameter_names: ClassVar[ParameterNames] = ParameterNames()
     _host_params: Params
     loss: str | OrdinalLoss
     link: str
@@ -91,13 +87,14 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _keep_host_params(self, host_params: Params) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
+        renamed, refused = self._parameter_names.renamed, self._parameter_names.refused
         for name, value in host_params.items():
-            if name in self._dialect:
+            if name in renamed:
                 raise TypeError(
-                    f"{type(self).__name__} has no {name!r}: here it is {self._dialect[name]!r}; got {name}={value!r}"
+                    f"{type(self).__name__} has no {name!r}: here it is {renamed[name]!r}; got {name}={value!r}"
                 )
-            if name in self._refused:
-                raise TypeError(f"{type(self).__name__} takes no {name!r}: {self._refused[name]}; got {name}={value!r}")
+            if name in refused:
+                raise TypeError(f"{type(self).__name__} takes no {name!r}: {refused[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
 
     def get_params(self, deep: bool = True) -> Params:
@@ -126,11 +123,11 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _refuse_unknown(self) -> None:
         """Raise TypeError for an unknown name; where the library warns of it, only if it resembles a known one."""
-        unknown = [] if self._known is None else [name for name in self._host_params if name not in self._known]
-        for name in unknown:
-            near = near_name(name, self._get_param_names(), {*(self._known or ()), *self._dialect})
-            if near or not self._host_checks_names:
-                hint = f"; did you mean {self._dialect.get(near, near)!r}?" if near else ""
+        names = self._parameter_names
+        for name in (name for name in self._host_params if name not in names.of_library):
+            near = near_name(name, self._get_param_names(), {*names.of_library, *names.renamed})
+            if near or not names.library_warns:
+                hint = f"; did you mean {names.renamed.get(near, near)!r}?" if near else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
 
     @contextmanager
@@ -173,13 +170,9 @@ class OrdinalClassifier(OrderedClassifier):
             warn_of_costs([metric.__name__ for metric in metrics if metric.judges_probabilities])
         return metrics
 
-    def _prediction_data(self, X: Table) -> Any:
-        """Turn checked features into what :meth:`_score` takes, once for all iterations."""
-        return X
-
     @abstractmethod
-    def _score(self, data: Any, start: int, stop: int) -> FloatArray:
-        """Return the part of the score that iterations ``start`` to ``stop - 1`` add.
+    def _scorer(self, X: Table) -> Callable[[int, int], FloatArray]:
+        """Return what gives the part of the score of checked features that iterations ``start`` to ``stop - 1`` add.
 
         (n_samples,), or (n_samples, n_classes - 1) of a model whose trees shift single thresholds.
         """
@@ -259,7 +252,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)
-        scores = predictions.plus(before, self._score(self._prediction_data(X), 0, self.n_iter_))
+        scores = predictions.plus(before, self._scorer(X)(0, self.n_iter_))
         return random_effects.with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
 
     @documented
@@ -312,6 +305,7 @@ class OrdinalClassifier(OrderedClassifier):
         self._carry()
         return self
 
+    @abstractmethod
     def _carry(self) -> None:
         """Store the record in the model of the library below, where there is one."""
 
@@ -441,10 +435,10 @@ class OrdinalClassifier(OrderedClassifier):
         """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
-        data = self._prediction_data(X)
+        score_of = self._scorer(X)
         scores = self._before_trees(X, start)
         for iteration in range(self.n_iter_):
-            scores = predictions.plus(scores, self._score(data, iteration, iteration + 1))
+            scores = predictions.plus(scores, score_of(iteration, iteration + 1))
             effects, thresholds = [one.at(iteration + 1) for one in self._effects], self._record.at(iteration + 1)
             yield random_effects.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
 

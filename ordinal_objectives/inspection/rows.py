@@ -193,8 +193,9 @@ def _missing_to_xgboost(estimator: Estimator, X: Table, column: int, values: Flo
     one value shows which rows have it: what it does not store is the other value, 0.
     """
     model, prepared = unwrapped(estimator)
-    number = getattr(model, "_missing", None)
-    if getattr(model, "_zero_is_missing", False):
+    host = getattr(model, "_host", None)
+    number = None if host is None else host.missing_value(model)
+    if host is not None and host.zero_is_missing(model.booster_):
         raise ValueError(
             "estimator must not take 0 for a missing value: train it without zero_as_missing, on NaN for 0"
         )

@@ -308,6 +308,8 @@ def refuse_other_order_of_classes(
     known: list[Any], matrix: Any, name: str, *, axes: Iterable[str] = ("index", "columns"), what: str = "classes"
 ) -> None:
     """Raise ValueError if a table has the classes as rows or columns in another order, since places alone are read."""
+    if not hasattr(matrix, "columns"):
+        return
     along = {axis: names_along(matrix, axis, known) for axis in axes}
     orders = [known, *list(along.values())[:1]]  # rows and columns of any names have one order
     for (axis, names), order, read in product(along.items(), orders, (_as_text, _as_number)):

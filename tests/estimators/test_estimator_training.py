@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+
 import lightgbm
 import numpy as np
 import pytest
 import xgboost
 from sklearn.base import clone
 
-from makers import BOTH, make_lgb, make_xgb, mean_loss
+from makers import BOTH, make_cat, make_lgb, make_xgb, mean_loss
+from ordinal_objectives import CatBoostOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.metrics import ranked_probability_score
+from ordinal_objectives.utils.validation import drawn_seed
 
 GRADES = ["low", "medium", "high", "top"]
 
@@ -161,3 +165,20 @@ def test_random_state_makes_it_reproducible(make, data):
     np.testing.assert_array_equal(*drawn)
     with pytest.raises(ValueError, match="cannot be used to seed"):
         make(random_state="today").fit(X, y)
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_cat])
+def test_a_training_draws_one_seed(make, data):
+    used, expected = np.random.RandomState(5), np.random.RandomState(5)
+    make(random_state=used).fit(*data)
+    drawn_seed(expected)
+    assert used.randint(2**31) == expected.randint(2**31)
+
+
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier, CatBoostOrdinalClassifier])
+def test_the_words_of_a_host_are_those_of_its_classifier(kind):
+    host, names, of_fit = kind._host, kind._get_param_names(), inspect.signature(kind.fit).parameters
+    assert {host.rounds_name, host.stopping_name, host.rate_name, *host.row_parameters} <= {*names}
+    assert {*host.settings_unsearched, *(name for one in host.settings_tried[1] for name in one)} <= {*names}
+    assert {host.start_name, host.continued_name} <= {*of_fit}
+    assert host.entry_point == kind.__name__

@@ -446,7 +446,7 @@ def test_the_engine_s_linear_part_reads_rows_as_predict_does(table, levels, tmp_
 
 
 def predictions_of_trees(model, rows):
-    return score(model._score(model._check_features(rows, reset=False), 0, model.n_iter_))
+    return score(model._scorer(model._check_features(rows, reset=False))(0, model.n_iter_))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -144,9 +144,9 @@ def test_replayed_losses_are_recorded_ones_or_lower(kind, tmp_path):
     replayed = np.array([loss_of_proba(proba, y) for proba in loaded.staged_predict_proba(X)])
     assert (replayed <= recorded * (1 + 1e-6)).all()
     thresholds = loaded.threshold_history_ if kind == "engine" else loaded._record.thresholds
-    crossed, data = np.zeros(ROUNDS, bool), loaded._prediction_data(X)
+    crossed, score_of = np.zeros(ROUNDS, bool), loaded._scorer(X)
     for t in range(1, ROUNDS + 1):
-        margins = thresholds[t] - loaded._score(data, 0, t)
+        margins = thresholds[t] - score_of(0, t)
         crossed[t - 1] = (np.diff(margins, axis=1) < 0).any()
         unsorted = AllThreshold().margin_derivatives(margins, y, "exact").value.mean()
         assert unsorted == pytest.approx(recorded[t - 1], rel=1e-5)

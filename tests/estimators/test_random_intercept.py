@@ -38,7 +38,7 @@ def make(**options):
 
 def score_of_trees(model, X):
     checked = model._check_features(X, reset=False)
-    return model._before_trees(checked, {}) + model._score(checked, 0, model.n_iter_)
+    return model._before_trees(checked, {}) + model._scorer(checked)(0, model.n_iter_)
 
 
 def by_quadrature(f, y, group, start, n_nodes=21):

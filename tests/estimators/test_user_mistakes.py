@@ -171,7 +171,9 @@ def test_every_parameter_of_the_installed_xgboost_is_known(data):
 
     collect(json.loads(model.booster_.save_config())["learner"])
     of_the_model = {"name", "num_feature", "num_target", "num_trees", "boost_from_average"}
-    for name in set(described) - of_the_model - set(model._refused) - set(model._dialect):
+    for name in (
+        set(described) - of_the_model - set(model._parameter_names.refused) - set(model._parameter_names.renamed)
+    ):
         XGBOrdinalClassifier(**{name: described[name]})._refuse_unknown()
 
 

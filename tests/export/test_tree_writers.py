@@ -53,7 +53,7 @@ def engine_models(draw: Any) -> tuple[Any, np.ndarray, int, np.random.Generator]
 def test_engine_models_find_the_same_leaves_on_the_cuts(drawn):
     model, X, iterations, rng = drawn
     rows = rows_on_cuts(model, X, rng)
-    expected = proba(model, model._score(model._check_features(rows, reset=False), 0, iterations), iterations)
+    expected = proba(model, model._scorer(model._check_features(rows, reset=False))(0, iterations), iterations)
     if np.nanmax(np.abs(X[:, :CATEGORIES])) > 1e-35:  # smaller ones are zeros to LightGBM
         assert_same(proba(model, written(model, rows, iterations), iterations), expected, 1e-12)
     scores = treelite.gtil.predict(to_treelite(model, iterations=iterations), rows)
@@ -113,7 +113,7 @@ def test_shifts_that_xgboost_fits_itself(iterations):
     found = proba(model, written(model, X, iterations), iterations)
     assert_same(proba(model, scores, iterations), found, TOLERANCE)
     if iterations:
-        expected = proba(model, model._score(model._prediction_data(X), 0, iterations), iterations)
+        expected = proba(model, model._scorer(X)(0, iterations), iterations)
         assert_same(found, expected, TOLERANCE)
 
 

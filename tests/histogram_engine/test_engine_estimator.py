@@ -54,7 +54,7 @@ def test_saved_models_replay_their_training_loss(data, tmp_path, variant):
         n = 400 if name == "stopped" else len(y)
         rows, labels = X[:n], y[:n]
         for t in range(model.n_iter_ + 1):
-            score = loaded._score(rows, 0, t)
+            score = loaded._scorer(rows)(0, t)
             value = loaded._fitted_loss.value(score, labels, loaded.threshold_history_[t]).mean()
             assert value == pytest.approx(model.evals_result_["training"][t], rel=1e-6)
         np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
@@ -108,7 +108,7 @@ def test_apply_and_importances(data):
     leaves = model.apply(X)
     assert leaves.shape == (len(X), 12)
     first = model._ensemble.trees[0]
-    np.testing.assert_allclose(model._score(X, 0, 1), first.value[leaves[:, 0]])
+    np.testing.assert_allclose(model._scorer(X)(0, 1), first.value[leaves[:, 0]])
     assert (np.bincount(leaves[:, 0], minlength=len(first.count))[first.leaves] == first.count[first.leaves]).all()
     split = np.concatenate([tree.feature[tree.feature >= 0] for tree in model._ensemble.trees])
     np.testing.assert_allclose(model.feature_importances_, np.bincount(split, minlength=X.shape[1]) / len(split))

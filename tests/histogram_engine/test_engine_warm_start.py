@@ -82,7 +82,7 @@ def test_other_rows_and_weights_continue(data, tmp_path, loaded):
     model.set_params(max_iter=10, learning_rate=0.3, min_samples_leaf=5)
     model.fit(X[200:], y[200:], sample_weight=np.linspace(1, 2, 200))
     assert model.n_iter_ == 10
-    np.testing.assert_array_equal(model._score(X, 0, 5), raw)
+    np.testing.assert_array_equal(model._scorer(X)(0, 5), raw)
     losses = model.evals_result_["training"]
     assert losses[10] < losses[5]
 

@@ -55,7 +55,7 @@ def test_it_is_the_mean_of_its_trees_and_its_thresholds_fit_the_rows_out_of_bag(
     sampler = Sampler(1000, 6, None, 0.632, 1.0, model._seed)
     for i in range(8):
         outside = sampler.draw(i)[0].outside
-        total[outside] += 8 * model._score(X, i, i + 1)[outside]
+        total[outside] += 8 * model._scorer(X)(i, i + 1)[outside]
         n_out[outside] += 1
     known = n_out > 0
     score = total[known] / n_out[known]
