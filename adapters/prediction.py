@@ -19,6 +19,17 @@ def check_booster(booster: object, kind: type[Any], name: str) -> None:
         raise TypeError(f"{name} must be a {wanted}; got {type(booster).__name__}{inside}")
 
 
+def record_from_json(text: str) -> ThresholdRecord:
+    """Read the record of a booster, whether or not a classifier has trained it; see ``ThresholdRecord.from_json``."""
+    # These load scikit-learn, which boosters do without.
+    from ordinal_objectives.estimators.description import ClassifierDescription
+    from ordinal_objectives.estimators.linear import LinearPart
+
+    effects = tuple[random_effects.RandomEffects, ...]
+    kinds = {"classifier": ClassifierDescription, "linear": LinearPart, "random_effects": effects}
+    return ThresholdRecord.from_json(text, kinds)
+
+
 def check_rounds(record: ThresholdRecord, n_rounds: int, instead: str) -> None:
     """Raise ValueError if a booster has more rounds than its record; ``instead`` says how to leave those out."""
     if n_rounds > record.n_iterations:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +20,6 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.utils import documented, json_of, validation
 
 if TYPE_CHECKING:
-    from ordinal_objectives.estimators.description import ClassifierDescription
-    from ordinal_objectives.estimators.linear import LinearPart
     from ordinal_objectives.random_effects import RandomEffects
 
 FORMAT = "ordinal_objectives"
@@ -210,12 +209,12 @@ class ThresholdRecord:
     thresholds: list[FloatArray]
     training_loss: list[float]
     diagnostics: dict[str, int] = field(default_factory=dict)
-    classifier: ClassifierDescription | None = None
+    classifier: Any = None
     trees: list[int] | None = None
     last_only: bool | None = None
     leaf_vectors: list[NDArray[np.float32]] = field(default_factory=list)
     outputs: VectorOutputs | None = None
-    linear: LinearPart | None = None
+    linear: Any = None
     random_effects: tuple[RandomEffects, ...] = ()
 
     @classmethod
@@ -342,8 +341,15 @@ class ThresholdRecord:
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str) -> ThresholdRecord:
+    def from_json(cls, text: str, kinds: Mapping[str, Any] = MappingProxyType({})) -> ThresholdRecord:
         """Read what :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+        kinds : mapping of str to type
+            Types of ``classifier``, ``linear`` and ``random_effects``, which the records of classifiers have, and
+            which this package's solver does not know.
 
         Raises
         ------
@@ -361,7 +367,10 @@ class ThresholdRecord:
             start = OrdinalSpec(get_loss(content.pop("loss"), content.pop("link")))
             spec = replace(start, **{name: content.pop(name) for name in start.common_parameters})
             spec.check()
-            record: ThresholdRecord = json_of.decoded(cls, content, spec=spec, **_parts_of_classifier(content))
+            given = {name: content.pop(name) for name in ("classifier", "linear", "random_effects")}
+            parts = {name: json_of.decoded(kinds[name], part, name) for name, part in given.items() if part}
+            none: JSON = {"classifier": None, "linear": None, "random_effects": ()}
+            record: ThresholdRecord = json_of.decoded(cls, content, spec=spec, **(none | parts))
             record._check_shapes()
         except NotRegisteredError:
             raise
@@ -381,21 +390,3 @@ class ThresholdRecord:
                 raise ValueError(f"outputs must be those of {n_classes} classes")
             if len(self.outputs.means) != len(self.thresholds):
                 raise ValueError(f"outputs.means must be those of {self.n_iterations} iterations")
-
-
-def _parts_of_classifier(content: JSON) -> JSON:
-    """Take what only classifiers write out of a record's content."""
-    parts = {name: content.pop(name) for name in ("classifier", "linear", "random_effects")}
-    if not any(parts.values()):
-        return {"classifier": None, "linear": None, "random_effects": ()}
-    # These load scikit-learn, unlike the solver.
-    from ordinal_objectives.estimators.description import ClassifierDescription
-    from ordinal_objectives.estimators.linear import LinearPart
-    from ordinal_objectives.random_effects import RandomEffects
-
-    kinds = {
-        "classifier": ClassifierDescription | None,
-        "linear": LinearPart | None,
-        "random_effects": tuple[RandomEffects, ...],
-    }
-    return {name: json_of.decoded(kind, parts[name], name) for name, kind in kinds.items()}

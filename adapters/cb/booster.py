@@ -131,7 +131,7 @@ def threshold_record(model: CatBoost) -> ThresholdRecord:
             "model carries no ordinal thresholds: train it with ocb.train, or call objective.attach(model) after fit; "
             "a model that CatBoost made of it, as sum_models does, carries none"
         )
-    record = ThresholdRecord.from_json(metadata[_KEY])
+    record = prediction.record_from_json(metadata[_KEY])
     n_trees, found = int(model.tree_count_), _checksums(model)
     if (record.trees or [])[:n_trees] != found or tuple(model.get_scale_and_bias()) != (1.0, 0.0):
         raise ValueError(

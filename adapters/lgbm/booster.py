@@ -209,7 +209,7 @@ def stored_record(booster: lightgbm.Booster) -> ThresholdRecord | None:
             record = None
             if _LINE_START in booster.model_to_string(num_iteration=1):
                 plain, line = _split(booster.model_to_string())
-                record = ThresholdRecord.from_json(line)
+                record = prediction.record_from_json(line)
                 record.check_leaves(_leaves_of_trees(plain))
             _read[booster] = model, record
     if record is not None:
@@ -390,7 +390,7 @@ def load_model(filename: str | PathLike[str]) -> lightgbm.Booster:
         raise ValueError(f"{filename} holds no ordinal thresholds; it was not written by olgbm.save_model")
     with files.as_damaged_file(filename):
         plain, line = _split(text)
-    record = ThresholdRecord.from_json(line)
+    record = prediction.record_from_json(line)
     with files.as_damaged_file(filename):
         booster = lightgbm.Booster(model_str=plain)
         _check_trees(booster, record)

@@ -440,7 +440,7 @@ def stored_record(booster: xgboost.Booster) -> ThresholdRecord | None:
         return None
     known_text, record = _carried.get(booster, (None, None))
     if record is None or known_text != text:  # parsed only if this process does not know it
-        record = _remember(booster, text, _by_text.get(text) or ThresholdRecord.from_json(text))
+        record = _remember(booster, text, _by_text.get(text) or prediction.record_from_json(text))
     rounds = booster.num_boosted_rounds()
     # A slice copies attributes. Where its last round is the one recorded there, so are those before it, unless
     # that round had no split and is like others.

@@ -38,6 +38,7 @@ _OF_PACKAGE = {
     "decisions.tuned": "CutPoints OrdinalTunedClassifier",
     "distributions.binned_target": "BinnedTarget",
     "distributions.regressor": "OrdinalDistributionRegressor",
+    "estimators.description": "ClassifierDescription",
     "estimators.host_classifier": "BoosterInTransit",
     "estimators.ensemble": "OrdinalEnsembleClassifier",
     "estimators.labels": "OrderedLabels",

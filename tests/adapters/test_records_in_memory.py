@@ -35,9 +35,9 @@ def parsed(monkeypatch):
     """Texts that are parsed in a test."""
     texts, parse = [], ThresholdRecord.from_json
 
-    def from_json(text):
+    def from_json(text, kinds):
         texts.append(text)
-        return parse(text)
+        return parse(text, kinds)
 
     monkeypatch.setattr(ThresholdRecord, "from_json", from_json)
     return texts

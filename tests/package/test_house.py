@@ -22,7 +22,7 @@ ON_SPARK = "adapters/xgb/spark_estimator.py"
 # A host reads what the fit of a classifier has found, and a cluster begins that fit.
 OF_CLASSIFIERS = {
     *(f"adapters/{name}/host.py" for name in ("cb", "lgbm", "xgb")),
-    *(f"ordinal_objectives/estimators/{name}.py" for name in ("host", "host_classifier")),
+    *(f"ordinal_objectives/estimators/{name}.py" for name in ("description", "host", "host_classifier")),
 }
 
 
