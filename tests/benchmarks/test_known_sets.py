@@ -38,13 +38,23 @@ def test_known_sets_stand_apart():
         "esl": {OURS: even, PROPORTIONAL: even},
         "era": {OURS: higher, PROPORTIONAL: even},
     }
-    rows = {row["sets"]: row for row in known_sets.by_group(runs(losses)) if row["metric"] == "RPS"}
+    rows = {row["sets"]: row for row in known_sets.known(runs(losses)).rows if row["metric"] == "RPS"}
     assert list(rows) == ["all, 3", "in the note, 1", "the others, 2"]
     assert rows["in the note, 1"]["mean ratio"] == "0.496"  # one set has no interval
     assert rows["all, 3"]["won / tied / lost"] == "1 / 1 / 1"
     assert rows["all, 3"]["median ratio"].startswith("1.000 [0.496, 1.3")
     assert rows["all, 3"]["lower / higher on a set"] == "1 / 1"
     assert [row["level"] for row in rows.values()] == ["1", "0", "1"]
+
+
+def test_known_sets_leave_out_those_that_are_solved():
+    losses = {name: {OURS: [0.2] * 3, PROPORTIONAL: [0.3] * 3} for name in ("esl", "era")}
+    losses["nursery"] = {OURS: [0.0, 1e-4, 0.0], PROPORTIONAL: [0.01] * 3}
+    table = known_sets.known(runs(losses))
+    row = next(row for row in table.rows if row["metric"] == "MAE" and row["sets"] == "all, 3")
+    assert row["won / tied / lost"] == "2 / 0 / 0"
+    assert row["lower / higher on a set"] == "2 / 0"
+    assert "nursery by" in table.note
 
 
 def test_what_is_added_pulls_a_ratio_to_1():

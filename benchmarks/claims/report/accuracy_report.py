@@ -122,7 +122,8 @@ def hours(runs_file: Path) -> generated.Table:
 def machine(runs_file: Path) -> dict[str, generated.Table]:
     """Return the machines of the runs, which accuracy.py leaves beside them."""
     found = report.machines(runs_file)
-    keys = dict.fromkeys(key for where in found for key in where)
+    # Of later machines, whatever else was installed there says nothing of these runs.
+    keys = [key for key in dict.fromkeys(key for where in found for key in where) if key in {*found[0], *report.RIVALS}]
     rows = [
         {"what": key} | {f"machine {i}": str(where.get(key, "-")) for i, where in enumerate(found, 1)} for key in keys
     ]
