@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from claims.accuracy import host_vector_leaves, known_sets
+from claims.report import published_tables
 from lib.data import DESIGN_NOTE, ORDINAL, SIXTEEN
 from lib.methods import OURS, PROPORTIONAL
 
@@ -62,3 +63,17 @@ def test_what_is_added_pulls_a_ratio_to_1():
     assert row["MAE, 1e-05 added"] == f"{0.01001 / 0.03001:.3f}"
     assert row["MAE, 0.001 added"] == f"{0.011 / 0.031:.3f}"
     assert row["ratio of means by set"] == "0.333"
+
+
+def test_methods_with_one_row_to_a_leaf_are_as_usual_on_the_other_sets():
+    own, one_row = "thesis's method", "thesis's method, one row to a leaf"
+    small = runs({"boston": {f"{own}, mode": [0.3], f"{one_row}, mode": [0.2]}})
+    large = runs({"california": {f"{own}, mode": [0.4]}, "abalone": {f"{own}, mode": [0.5]}})
+    found = published_tables.with_one_row(pd.concat([small, large])).set_index(["method", "data"])["mae"]
+    assert dict(found[f"{one_row}, mode"]) == {"boston": 0.2, "california": 0.4, "abalone": 0.5}
+    assert dict(found[f"{own}, mode"]) == {"boston": 0.3, "california": 0.4, "abalone": 0.5}
+    assert published_tables.with_one_row(large).equals(large)
+
+
+def test_answers_that_never_change_are_counted():
+    assert published_tables._constant(pd.DataFrame({"qwk": [0.0, 0.2, -0.1, -2e-16, 0.5]})) == "0.400"
