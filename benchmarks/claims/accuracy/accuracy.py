@@ -54,6 +54,7 @@ from lib.methods import (
     DESIGN,
     DESIGN_FEW_ROWS,
     DESIGN_SHIFTS,
+    LIKE_ENGINE,
     METHODS,
     MOST_ROUNDS,
     MULTICLASS,
@@ -121,8 +122,8 @@ PLANS: dict[str, list[tuple[Mapping[str, Source], str | None, int, Collection[st
     "ordinal, one tree": [(ORDINAL, "classes", 3, BASELINES)],
     "sixteen, one row to a leaf": [(THESIS_SMALL, "width", 20, ONE_ROW)],
     "sixteen, the thesis's own method": [
-        (THESIS_RANK, "rank", 20, AS_PRINTED),
-        (THESIS_WIDTH, "width", 20, AS_PRINTED),
+        (THESIS_RANK, "rank", 20, (*AS_PRINTED, *LIKE_ENGINE)),
+        (THESIS_WIDTH, "width", 20, (*AS_PRINTED, *LIKE_ENGINE)),
     ],
     "confirmation": [(CONFIRMATION, None, 10, CONFIRMED)],
     "ablation": [(ORDINAL, "classes", 5, VARIANTS), (SIXTEEN, "quantile", 5, VARIANTS)],
@@ -175,7 +176,7 @@ def _is_measured(name: str, source: Source, seed: int, method: str) -> bool:
 
 def is_decided(cell: Cell) -> bool:
     """Tell whether a cell also has rows of each decision rule."""
-    if cell.method.endswith("rounded"):  # no probabilities
+    if "rounded" in cell.method:  # no probabilities
         return False
     if cell.experiment in (*DECIDED_EXPERIMENTS, *SHIFTS, *CONFIRMATION_RUN, *ONE_ROW_RUN, *AS_PRINTED_RUN):
         return True

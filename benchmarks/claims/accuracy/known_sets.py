@@ -35,7 +35,7 @@ def tables(runs: pd.DataFrame, folder: Path = report.RESULTS) -> dict[str, Table
     others = both[~both["data"].isin(DESIGN_NOTE)]
     ours = both[both["method"].isin((OURS, PROPORTIONAL))]
     return {
-        "known sets": noted(Table(list(by_group(ours)), NOTE if len(ours) else ""), ours),
+        "known sets": noted(known(ours), ours),
         "other sets ranks": noted(accuracy_tables.rank_table(others), others),
         "added to losses": Table(list(added(both, folder))),
     }
@@ -48,20 +48,24 @@ NOTE = (
 )
 
 
-def by_group(runs: pd.DataFrame) -> Iterator[Row]:
-    """Yield a line for each metric and group of sets."""
+def known(runs: pd.DataFrame) -> Table:
+    """Return a line for each metric and group of sets."""
+    rows, lines = [], []
     for metric in SHOWN:
         paired = statistics.pair(runs, metric, (OURS, PROPORTIONAL))
         means = paired.means.dropna()
-        known = means.index.isin(DESIGN_NOTE)
-        groups = {"all": means, "in the note": means[known], "the others": means[~known]}
+        in_note = means.index.isin(DESIGN_NOTE)
+        groups = {"all": means, "in the note": means[in_note], "the others": means[~in_note]}
         for group, of_group in groups.items():
             if len(of_group):
-                yield {"metric": METRICS[metric], "sets": f"{group}, {len(of_group)}"} | _line(of_group, paired.values)
+                found = statistics.relative(of_group, PROPORTIONAL).loc[OURS]
+                lines.append((METRICS[metric], found))
+                line = _line(of_group.drop(index=found["solved"]), paired.values, found)
+                rows.append({"metric": METRICS[metric], "sets": f"{group}, {len(of_group)}"} | line)
+    return Table(rows, NOTE + accuracy_tables.solved(lines) if rows else "")
 
 
-def _line(means: pd.DataFrame, values: pd.DataFrame) -> Row:
-    found = statistics.relative(means, PROPORTIONAL).loc[OURS]
+def _line(means: pd.DataFrame, values: pd.DataFrame, found: pd.Series) -> Row:
     ratios = np.exp(statistics.once(np.log(means[OURS] / means[PROPORTIONAL])))
     by_rows = statistics.once(means)
     test = statistics.Comparison(by_rows[OURS], by_rows[PROPORTIONAL])

@@ -34,6 +34,18 @@ SETS_IN_WORDS = {
     ("sixteen", "quantile"): "sets whose target was cut at its deciles",
     ("ordinal", "classes"): "sets whose classes were ordered from the start",
 }
+# What the machines' files name too, and no number of these runs depends on.
+NOT_SHOWN = {
+    "platform",
+    "cores",
+    "threads",
+    "pandas",
+    "matplotlib",
+    "joblib",
+    "threadpoolctl",
+    "ngboost",
+    "quantile-forest",
+}
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
 
@@ -122,9 +134,12 @@ def hours(runs_file: Path) -> generated.Table:
 def machine(runs_file: Path) -> dict[str, generated.Table]:
     """Return the machines of the runs, which accuracy.py leaves beside them."""
     found = report.machines(runs_file)
-    keys = dict.fromkeys(key for where in found for key in where)
+    # Of later machines, whatever else was installed there says nothing of these runs.
+    shown = {*(found[0] if found else ()), *report.RIVALS} - NOT_SHOWN
+    keys = [key for key in dict.fromkeys(key for where in found for key in where) if key in shown]
     rows = [
-        {"what": key} | {f"machine {i}": str(where.get(key, "-")) for i, where in enumerate(found, 1)} for key in keys
+        {"what": key} | {f"machine {i}": str(where.get(key, "-")).split(" (")[0] for i, where in enumerate(found, 1)}
+        for key in keys
     ]
     return {"machine": generated.Table(rows)}
 

@@ -76,11 +76,15 @@ def against_proportional(runs: pd.DataFrame) -> Iterator[Goal]:
 
 
 def _enough(paired: statistics.Paired, n_sets: int, complete: bool) -> tuple[str, str]:
-    """Return on how many sets ours is lower, with what other partitions would have given, and whether it is enough."""
+    """Return on how many sets ours is lower, with what other partitions would have given, and whether it is enough.
+
+    Behind it the sets lower, equal and higher by the rules of ratios: without solved sets, shared rows once.
+    """
     means, again = paired.means.dropna(), statistics.partitions_again(paired.values.dropna())
     better, counts = int((means[OURS] < means[PROPORTIONAL]).sum()), (again[..., 0] < again[..., 1]).sum(axis=1)
     between = statistics.interval(counts)
-    found = f"{better} of {len(means)} [{between[0]:.0f}, {between[1]:.0f}]"
+    by_rules = statistics.relative(means, PROPORTIONAL).loc[OURS, "counts"]
+    found = f"{better} of {len(means)} [{between[0]:.0f}, {between[1]:.0f}], by the rules {by_rules}"
     if not complete:
         return found, NOT_YET
     share = f"{np.mean(counts >= LEAST_BETTER):.2f} of the draws"
