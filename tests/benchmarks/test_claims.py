@@ -6,22 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from claims.accuracy import plain_call, readme_table, shifts_simulated
-from claims.accuracy.shifts_simulated import DIFFER, PROPORTIONAL, THETA
+from claims.accuracy import plain_call
 from claims.decisions import prediction_sets
-from lib.data import load
-from lib.set_ratios import SHARES, of_shares, ratios, rows_of
+from lib.set_ratios import SHARES, ratios, rows_of
 
 # The simulated rows are what their description says, and the committed result what the pages make of it
-
-
-@pytest.mark.parametrize("data", [DIFFER, PROPORTIONAL])
-def test_labels_follow_the_margins_which_are_ordered(data):
-    X, y, margins = shifts_simulated.sample(data, 20_000, 7)
-    assert all(map(np.array_equal, (X, y, margins), shifts_simulated.sample(data, 20_000, 7)))
-    assert (np.diff(margins, axis=1) > 0).all()
-    shares = np.mean(y[:, None] <= np.arange(len(THETA)), axis=0)
-    np.testing.assert_allclose(shares, np.mean(1 / (1 + np.exp(-margins)), axis=0), atol=0.015)
 
 
 # The benchmark of prediction sets counts what it says
@@ -70,40 +59,6 @@ def rows():
     return rows_of(plain_call.NAME)
 
 
-def test_ratios_are_means_of_logarithms_over_sets(rows):
-    few = ratios(rows, "XGBClassifier()", plain_call.of_trainer("XGBoost"), ["mv 50", "thyroid 200"])
-    assert few[0]["rps"] == "1"
-    named = next(one for one in few if one["method"] == "XGBoost, depth 4")
-
-    def mean(data, method):
-        return np.mean([float(r["rps"]) for r in rows if (r["data"], r["method"]) == (data, method)])
-
-    logs = [np.log(mean(data, "XGBoost, depth 4") / mean(data, "XGBClassifier()")) for data in ("mv 50", "thyroid 200")]
-    lower = sum(log < 0 for log in logs)
-    assert named["rps"].startswith(f"{np.exp(np.mean(logs)):.3f} [")
-    assert f"; {np.exp(np.median(logs)):.3f}; {lower} / 0 / {2 - lower}, p " in named["rps"]
-    assert named["sets"] == 2
-
-
-def test_table_of_the_readme_is_measured_on_the_sets_that_are_there(tmp_path, monkeypatch, capsys):
-    """With the shares of the classes for every method all errors are equal; the committed runs stand below."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(151, 5))).assign(target=rng.integers(1, 4, 151))
-    frame.to_csv(tmp_path / "B_tae.csv.gz", index=False)
-    monkeypatch.setenv("ORDINAL_DATA", str(tmp_path))
-    monkeypatch.setattr(plain_call, "predicted", lambda _, *rest: of_shares(*rest))
-    load.cache_clear()
-    readme_table.main(["--runs", str(tmp_path / "runs.csv"), "--partitions", "1"])
-    load.cache_clear()
-    here, committed = capsys.readouterr().out.split("Committed")
-    assert here.startswith("Measured here (sets: 1, partitions of each: 1):")
-    assert here.count("1.00 1.00-1.00 (0) | 1.00 1.00-1.00 (0)") == len(readme_table.METHODS)
-    assert "1.00 1.00-1.00 (0)" not in committed
-    monkeypatch.setenv("ORDINAL_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(SystemExit):
-        readme_table.main([])
-
-
 def errors(method, data, seed=0, mae=0.5, log_loss=1.0):
     values = {"mae": mae, "zero_one": 0.5, "rps": 0.5, "log_loss": log_loss, "seconds": 1.0}
     return {"data": data, "seed": seed, "method": method, "failure": ""} | values
@@ -131,15 +86,3 @@ def test_sets_that_share_rows_count_once():
     assert row["sets"] == 2
     assert row["mae"].startswith(f"{0.8**0.5:.3f} ")
     assert "; 1 / 1 / 0, p" in row["mae"]
-
-
-@pytest.mark.parametrize(("diverged", "ratio", "named"), [("theirs", 0.5, True), ("ours", 8.0, False)])
-def test_a_diverged_fit_of_the_others_leaves_the_mean_and_is_named(diverged, ratio, named):
-    losses = {"ours": [0.5, 0.5, 0.5], "theirs": [1.0, 1.0, 1.0]}
-    losses[diverged][2] = 23.0
-    ours, theirs = (
-        [errors(one, "esl", seed, log_loss=loss) for seed, loss in enumerate(losses[one])] for one in losses
-    )
-    row = compared_by(ours, theirs)
-    assert row["log_loss"].startswith(f"{ratio:.3f} ")
-    assert ("partition 2 of esl, where theirs diverged" in row["left out"]) == named

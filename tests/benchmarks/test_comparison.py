@@ -52,22 +52,6 @@ def test_a_set_where_a_method_has_not_run_is_left_out_and_named():
     assert statistics.pair(frame, "mae", ["v", "z"]).means.empty
 
 
-def test_a_repeated_run_is_an_error():
-    frame = runs({"a": {"x": [1.0], "y": [2.0]}})
-    with pytest.raises(ValueError, match="duplicate"):
-        statistics.pair(pd.concat([frame, frame]), "mae", ["x", "y"])
-
-
-def test_kappa_is_turned_into_a_loss():
-    paired = statistics.pair(runs({"a": {"x": [0.75], "y": [1.0]}}, "qwk"), "qwk", ["x", "y"])
-    assert paired.means.loc["a"].to_dict() == {"x": 0.25, "y": 0.0}
-
-
-def test_ranks_share_ties_and_put_failures_last():
-    means = pd.DataFrame([[0.1 + 0.2, 0.3, 0.2, np.nan, np.nan]], index=["a"], columns=list("vwxyz"))
-    assert statistics.ranks(means).loc["a"].to_list() == [2.5, 2.5, 1.0, 4.5, 4.5]
-
-
 def test_signed_rank_drops_zeros_and_is_exact():
     rng = np.random.default_rng(0)
     ours, theirs = rng.normal(size=(2, 12))
@@ -80,24 +64,6 @@ def test_signed_rank_drops_zeros_and_is_exact():
     assert found.p == pytest.approx(np.mean(sums <= observed))
     assert found.p == pytest.approx(wilcoxon(difference, alternative="less").pvalue)
     assert (found.wins, found.ties, found.losses) == (sum(difference < 0), 2, sum(difference > 0))
-
-
-def test_signed_rank_at_its_ends():
-    ours = np.arange(1.0, 17.0)
-    assert statistics.Comparison(ours, 1.1 * ours).p == pytest.approx(0.5**16)
-    assert statistics.Comparison(1.1 * ours, ours).p == 1.0
-    level = statistics.Comparison(ours, ours)
-    assert (level.counts, level.p) == ("0 / 16 / 0", 1.0)
-    many = np.arange(1.0, 41.0)
-    assert statistics.Comparison(many, 1.1 * many).p == pytest.approx(0.5**40)
-    more = np.arange(1.0, 61.0)
-    assert 0 < statistics.Comparison(more, 1.1 * more).p < 1e-5  # of the normal approximation: 0.5^60 is far below
-    assert statistics.Comparison(more, 1.1 * more).p > 1e-15
-
-
-def test_dunn_sidak_level():
-    assert pytest.approx(0.025, abs=5e-4) == statistics.DUNN_SIDAK
-    assert pytest.approx(0.05) == 1 - (1 - statistics.DUNN_SIDAK) ** 2
 
 
 # Demsar, Statistical comparisons of classifiers over multiple data sets, JMLR 7, 2006, Table 5(a).
@@ -114,12 +80,6 @@ def test_friedman_by_hand():
     # Three methods that rank 1, 2, 3 on each of 4 sets: chi-squared is its largest value, 8, at 2 degrees of freedom.
     ranked = pd.DataFrame([[1, 2, 3]] * 4, columns=list("xyz"), dtype=float)
     assert statistics.friedman(ranked) == pytest.approx(np.exp(-4))
-
-
-def test_cliques_are_the_longest_runs_within_the_difference():
-    assert statistics.cliques([4.0, 1.0, 1.8, 2.5], 1.0) == [(1.0, 1.8), (1.8, 2.5)]
-    assert statistics.cliques([1.0, 2.0, 3.0], 5.0) == [(1.0, 3.0)]
-    assert statistics.cliques([1.0, 3.0], 1.0) == []
 
 
 def test_relative_losses():
@@ -147,12 +107,6 @@ def test_a_set_below_one_row_is_left_out_and_sets_that_share_rows_are_one():
     assert (seconds["sets"], seconds["solved"]) == (3, [])
 
 
-def test_ranks_and_tests_count_sets_that_share_rows_once():
-    means = pd.DataFrame({"a": [1.0, 2.0, 1.0], "b": [2.0, 1.0, 2.0]}, ["census8L", "census16H", "esl"])
-    assert statistics.ranks(means).to_numpy().tolist() == [[1.5, 1.5], [1.0, 2.0]]
-    assert statistics.once(means).index.tolist() == ["census16H", "esl"]
-
-
 def test_intervals_of_means_are_scipys():
     values = np.random.default_rng(0).normal(size=7)
     expected = ttest_1samp(values, 0.0).confidence_interval(0.95)
@@ -171,17 +125,6 @@ def test_sets_drawn_again_spread_as_the_mean_does():
     assert np.mean((again[:, 0] >= low) & (again[:, 0] <= high)) == pytest.approx(0.95, abs=0.003)
     middles = statistics.sets_again(by_set["x"], np.median)
     assert set(np.unique(2 * middles)) <= set(range(100))
-
-
-def test_partitions_drawn_again_leave_the_sets_as_they_are():
-    losses = {"a": {"x": [1.0, 3.0], "y": [2.0, 2.0]}, "b": {"x": [7.0], "y": [8.0]}}
-    values = statistics.pair(runs(losses), "mae", ["x", "y"])
-    again = statistics.partitions_again(values.values)
-    assert again.shape == (statistics.DRAWS, 2, 2)
-    assert (again[:, 1] == [7.0, 8.0]).all()
-    assert (again[:, 0, 1] == 2.0).all()
-    shares = [np.mean(again[:, 0, 0] == mean) for mean in (1.0, 2.0, 3.0)]
-    assert shares == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
 
 
 def test_verdicts():

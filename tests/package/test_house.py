@@ -2,71 +2,15 @@
 
 from __future__ import annotations
 
-import ast
-from collections import Counter
-
 import house
-from sources import PACKAGE, check_exceptions, files, trees
+from sources import PACKAGE, files
 
 MOST_LINES = 600
-TWICE = {"OrdinalObjective": "both hosts export it", "ThresholdCallback": "both hosts export it"}
 
 
 def test_no_file_is_long():
     lengths = {path: len(path.read_text().splitlines()) for path in files(*PACKAGE, "native", "tests", "benchmarks")}
     assert not {str(path): n for path, n in lengths.items() if n > MOST_LINES}
-
-
-# A Spark estimator cannot be one of ours as well; it begins and ends the fit of the classifier that its tasks train.
-ON_SPARK = "adapters/xgb/spark_estimator.py"
-
-
-def all_classes() -> list[tuple[str, ast.ClassDef]]:
-    """Return every class of the package with the path of its file."""
-    return [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-
-
-def test_no_two_classes_have_one_name():
-    places = Counter(node.name for _, node in all_classes())
-    assert len(places) > 50
-    check_exceptions([name for name, n in places.items() if n > 1], TWICE)
-
-
-def members(node: ast.AST) -> set[str]:
-    """Return the names that a class defines, or keeps on itself."""
-    found = {one.name for one in ast.walk(node) if isinstance(one, ast.FunctionDef)}
-    return found | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute) and of_itself(one)}
-
-
-def of_itself(node: ast.Attribute) -> bool:
-    own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-    return own or (isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super")
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__") and name != "_core"
-
-
-def test_private_members_stay_with_their_class():
-    """Another object's ``_name`` is used only by code of its own class, or of one derived from it."""
-    classes = {node.name: node for _, node in all_classes()}
-
-    def family(name: str) -> set[str]:
-        node = classes.get(name)
-        return set() if node is None else members(node).union(*(family(ast.unparse(base)) for base in node.bases))
-
-    reached = []
-    for path, tree in trees().items():
-        for top in tree.body:
-            own = family(top.name) if isinstance(top, ast.ClassDef) else set()
-            reached += [
-                f"{path}:{node.lineno} {ast.unparse(node)}"
-                for node in ast.walk(top)
-                if isinstance(node, ast.Attribute) and is_private(node.attr)
-                if not of_itself(node) and node.attr not in own
-                if path != ON_SPARK and node.attr != "_replace"  # the latter is public, of named tuples
-            ]
-    assert not reached
 
 
 COUNTED = '''"""A module."""

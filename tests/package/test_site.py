@@ -42,7 +42,6 @@ def test_the_site_and_the_readme_are_short():
 # The pages for contributors name files that exist
 
 
-PAGES = [*sorted((ROOT / "docs" / "how_to").glob("*.md")), ROOT / "CONTRIBUTING.md"]
 FOLDERS = (
     "adapters",
     "benchmarks",
@@ -61,7 +60,3 @@ def missing(text):
     there = [str(path.relative_to(ROOT)) for name in FOLDERS for path in (ROOT / name).rglob("*.*")]
     named = re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|hpp|cpp|md))`", text)
     return [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
-
-
-def test_pages_name_files_that_exist():
-    assert not {page.stem: names for page in PAGES if (names := missing(page.read_text()))}
