@@ -78,18 +78,6 @@ def test_xgboost_base_score_is_refused(ordinal_data, base_score, callback):
         xgboost.train(params, xgboost.DMatrix(*ordinal_data(100)), 2, obj=objective, callbacks=callbacks)
 
 
-def test_xgboost_builtin_objective_is_refused(ordinal_data):
-    with pytest.raises(ValueError, match="'binary:logistic' is not allowed"):
-        train_xgb(oxgb.OrdinalObjective(5), *ordinal_data(100), params={"objective": "binary:logistic"})
-
-
-@TRAINERS
-@pytest.mark.parametrize("callback", [True, False])
-def test_num_class_is_refused(make, train, ordinal_data, callback):
-    with pytest.raises(ValueError, match="num_class"):
-        train(make(5), *ordinal_data(100), params={"num_class": 5}, callback=callback)
-
-
 @TRAINERS
 def test_parameters_and_arrays_are_left_alone(make, train, ordinal_data):
     X, y = ordinal_data(200)
@@ -103,16 +91,6 @@ def test_parameters_and_arrays_are_left_alone(make, train, ordinal_data):
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(y, before[1])
     assert params == before[2]
-
-
-@TRAINERS
-def test_wrong_lengths_are_named(make, train, ordinal_data):
-    X, y = ordinal_data(200)
-    objective = make(5)
-    train(objective, X, y)
-    matrix = xgboost.DMatrix(X, y) if train is train_xgb else lightgbm.Dataset(X, y).construct()
-    with pytest.raises(ValueError, match=r"raw_prediction must have shape \(200,\).*got \(3,\)"):
-        objective(np.zeros(3, np.float32), matrix)
 
 
 @TRAINERS

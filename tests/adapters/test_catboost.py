@@ -80,23 +80,6 @@ def test_trees_are_grown_on_our_derivatives(rows):
     np.testing.assert_allclose(model.get_leaf_values(), -0.3 * G / (H + 2.0 / scale), rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("loss", "link", "hessian"),
-    [
-        ("all_threshold", "probit", "majorized"),
-        ("cumulative_link", "logit", "exact"),
-        ("immediate_threshold", "cloglog", "exact"),
-    ],
-)
-def test_losses_and_links(rows, loss, link, hessian):
-    X, y, _ = rows
-    record = ocb.threshold_record(model := ocb.train((X, y), SMALL, loss=loss, link=link, hessian=hessian))
-    for t in (0, 6, 12):
-        value = get_loss(loss, link).value(scores(model, X, t), y, record.at(t)).mean()
-        np.testing.assert_allclose(record.training_loss[t], value, rtol=1e-6)
-    assert record.training_loss[-1] < 0.9 * record.training_loss[0]
-
-
 def test_categories_have_the_scores_of_the_training(rows):
     X, y, _ = rows
     frame = pd.DataFrame(X[:, 1:], columns=list("abc"))
@@ -134,15 +117,6 @@ def test_blocks_of_any_rows_get_their_derivatives(rows):
             expected = -np.column_stack([at.gradient, at.hessian]) * w[some][:, np.newaxis]
             assert len(block) == len(f)
             np.testing.assert_allclose(np.array(list(block)), expected, rtol=1e-4, atol=1e-6)
-
-
-def test_fixed_thresholds_stay(rows):
-    X, y, _ = rows
-    record = ocb.threshold_record(ocb.train((X, y), SMALL, threshold_update="fixed"))
-    assert np.ptp(np.array(record.thresholds), axis=0).max() == 0
-    start = [-2.0, -1.0, 1.0, 2.0]
-    record = ocb.threshold_record(ocb.train((X, y), SMALL, threshold_update="fixed", thresholds=start))
-    assert record.at(12).tolist() == start
 
 
 def test_the_idiom_of_catboost_is_train(rows):
@@ -232,16 +206,6 @@ def test_continuing_keeps_the_thresholds(rows, tmp_path):
     other = CatBoost(SMALL | {"loss_function": "RMSE", "allow_writing_files": False, "verbose": False}).fit(pool)
     with pytest.raises(ValueError, match="model carries no ordinal thresholds"):
         ocb.train(pool, SMALL, init_model=other)
-
-
-class Interrupt:
-    def __init__(self, n_rounds):
-        self.n_rounds = n_rounds
-
-    def after_iteration(self, info):
-        if info.iteration == self.n_rounds:
-            raise KeyboardInterrupt
-        return True
 
 
 def test_a_baseline_is_where_the_score_starts(rows):
@@ -369,37 +333,6 @@ def test_what_cannot_be_is_refused_by_name(rows, params, words):
         ValueError, match=rf"params\['{name}'\] = .* is not allowed beside an ordinal objective: .*{words}"
     ):
         ocb.train(rows[:2], SMALL | params)
-
-
-def test_mistakes_are_named(rows):
-    X, y, _ = rows
-    with pytest.raises(ValueError, match=r"threshold_update must be one of .*newton.*fixed"):
-        ocb.train((X, y), SMALL, threshold_update="joint")
-    with pytest.raises(TypeError, match=r"pool must be a catboost.Pool, or a tuple \(X, y\); got ndarray"):
-        ocb.train(X, SMALL)
-    with pytest.raises(ValueError, match="class codes"):
-        ocb.train((X, y + 0.5), SMALL)
-    with pytest.raises(ValueError, match="say the same thing"):
-        ocb.train((X, y), SMALL, 5)
-    with pytest.raises(ValueError, match="the pool has no labels"):
-        ocb.train(Pool(X), SMALL)
-    with pytest.raises(ValueError, match=r"CatBoost refuses the training: .*depth"):
-        ocb.train((X, y), SMALL | {"depth": 40})
-    with pytest.raises(TypeError, match="callbacks must be a list of objects with after_iteration"):
-        ocb.train((X, y), SMALL, callbacks=[print])
-    with pytest.raises(ValueError, match="an evaluation set"):  # raised inside CatBoost, which has only its text
-        ocb.train((X, y), SMALL, eval_set=(X, y + 1))
-
-
-def test_callbacks_can_end_a_training(rows):
-    class Third:
-        def after_iteration(self, info):
-            return info.iteration < 3
-
-    with pytest.raises(KeyboardInterrupt):
-        ocb.train(rows[:2], SMALL, callbacks=[Interrupt(1)])
-    model = ocb.train(rows[:2], SMALL, callbacks=[Third()])
-    assert ocb.threshold_record(model).n_iterations == model.tree_count_ == 3
 
 
 def test_a_loss_of_ones_own(rows):

@@ -8,7 +8,6 @@ import threading
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 
 from ordinal_objectives import LGBMOrdinalClassifier
@@ -76,15 +75,6 @@ def test_samples_of_queries_are_refused(ordinal_data):
     booster = train(objective, lightgbm.Dataset(X, y), 3, callback=False, params=params)
     with refused:
         objective.attach(booster, X)
-
-
-@pytest.mark.parametrize("boosting", ["dart", "rf"])
-def test_the_classifier_refuses_dart_and_forests(ordinal_data, boosting):
-    X, y = ordinal_data(200)
-    model = LGBMOrdinalClassifier(n_estimators=3, boosting_type=boosting)
-    with pytest.raises(ValueError, match=rf"boosting.*{boosting}.* is not allowed beside an ordinal objective"):
-        model.fit(X, y)
-    assert not hasattr(model, "classes_")
 
 
 @pytest.mark.parametrize("params", [{"data_sample_strategy": "goss"}, {"boosting": "goss"}, {"boosting": "gbrt"}])
@@ -241,18 +231,6 @@ def test_decaying_learning_rate_and_penalty_replay(ordinal_data, update):
 # Continued and copied classifiers
 
 
-def test_a_deep_copy_is_continued(ordinal_data):
-    X, y = ordinal_data(300)
-    model = LGBMOrdinalClassifier(n_estimators=5, num_leaves=7).fit(X, y)
-    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(copy.deepcopy(model)))):
-        np.testing.assert_array_equal(olgbm.predict_proba(twin.booster_, X), model.predict_proba(X))
-        again, expected = (
-            LGBMOrdinalClassifier(n_estimators=5, num_leaves=7).fit(X, y, init_model=start) for start in (twin, model)
-        )
-        assert again.n_iter_ == 10
-        np.testing.assert_array_equal(again.predict_proba(X), expected.predict_proba(X))
-
-
 # Predictions of one LightGBM model from several threads
 
 
@@ -290,21 +268,3 @@ def test_predictions_of_one_model_from_several_threads(shared, twin):
         return sum(not np.array_equal(list(model.staged_predict_proba(X)), staged) for _ in range(10))
 
     assert sum(in_threads(work)) == 0
-
-
-@pytest.mark.parametrize(
-    ("signs", "message"),
-    [([1, 0], "a sign for each of the 3 columns"), ([1, 0, 1], "0 for categories"), ("0,0,1", "0 for categories")],
-)
-def test_signs_over_which_lightgbm_ends_the_process_are_refused(signs, message):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), np.arange(60) % 3
-    X[:, 2] = rng.integers(0, 3, 60)
-    params = {"monotone_constraints": signs, "verbosity": -1, "min_data_per_group": 2}
-    data = lightgbm.Dataset(X, y, categorical_feature=[2])
-    for call in (olgbm.train, olgbm.cv):
-        with pytest.raises(ValueError, match=message):
-            call(params, data, 2, n_classes=3)
-    frame = pd.DataFrame(X, columns=list("abc")).astype({"c": "category"})
-    with pytest.raises(ValueError, match=message):
-        LGBMOrdinalClassifier(n_estimators=2, proportional=True, n_jobs=1, **params).fit(frame, y)

@@ -159,7 +159,6 @@ def test_an_early_stop_keeps_the_best_loss_everywhere(seed, ours, tmp_path):
 
 SMALL = {"verbosity": -1, "num_leaves": 4, "num_threads": 1}
 TINY = {**SMALL, "learning_rate": 1e-300}
-SHIFTS = pytest.mark.parametrize("proportional", [True, False], ids=["one score", "shifts"])
 
 
 @pytest.fixture
@@ -197,18 +196,6 @@ def test_steps_below_the_rounding_of_the_score_are_counted(separable, train, upd
     np.testing.assert_allclose(losses, losses[0], rtol=1e-6)
     shares = np.bincount(y) / len(y)
     np.testing.assert_allclose(olgbm.predict_proba(booster, X), np.tile(shares, (300, 1)), atol=1e-7)
-
-
-@SHIFTS
-@pytest.mark.parametrize("start", [0.0, 1e6])
-def test_the_classifier_ends_with_a_model(separable, proportional, start):
-    X, y = separable
-    model = LGBMOrdinalClassifier(n_estimators=5, learning_rate=1e-12, proportional=proportional, n_jobs=1)
-    model.fit(X, y, init_score=np.full(300, start))
-    assert model.n_iter_ == 5
-    np.testing.assert_allclose(
-        model.predict_proba(X, init_score=np.full(300, start)).mean(axis=0), np.bincount(y) / 300, atol=1e-6
-    )
 
 
 # Features without a split
@@ -317,20 +304,6 @@ def stopped(rows, kind, folder):
         return path, olgbm.load_model(path)
     booster.save_model(path)
     return path, booster
-
-
-KINDS = ["booster", "classifier", "file", "host's file"]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_early_stopped_model_is_continued_by_its_record(rows, kind, tmp_path):
-    model, carrier = stopped(rows, kind, tmp_path)
-    record, n_trees = olgbm.threshold_record(carrier), carrier.current_iteration()
-    assert record.n_iterations == n_trees == len(record.trees)
-    X, _ = rows
-    booster = go_on(rows, model, record)
-    assert booster.current_iteration() == n_trees + 5
-    np.testing.assert_array_equal(olgbm.predict_proba(booster, X, n_trees), olgbm.predict_proba(carrier, X, n_trees))
 
 
 @pytest.mark.parametrize("ours", [False, True])

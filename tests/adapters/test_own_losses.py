@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from makers import make_lgb, make_xgb
-from ordinal_objectives import AllThreshold, CumulativeLink
+from ordinal_objectives import AllThreshold
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import OrdinalLoss, RowDerivatives
 from ordinal_objectives.losses.quantities import Curvatures
@@ -180,17 +179,6 @@ def test_a_link_of_one_s_own_trains_by_its_formulas(host, options, ordinal_data)
     np.testing.assert_allclose(2 * np.array(found.thresholds), expected.thresholds, rtol=2e-4, atol=2e-5)
     np.testing.assert_allclose(found.training_loss, expected.training_loss, rtol=1e-5)
     np.testing.assert_allclose(own_proba, proba, atol=2e-5)
-
-
-@pytest.mark.parametrize("make", [make_xgb, make_lgb], ids=["xgboost", "lightgbm"])
-@pytest.mark.parametrize("loss", [Rising(), Scaled(times=3.0), CumulativeLink(Steep())], ids=repr)
-def test_classifiers_learn_with_them(make, loss, halves):
-    X, y, X_test, y_test = halves
-    model = make(loss=loss, proportional=True).fit(X, y, eval_set=[(X_test, y_test)])
-    assert model.score(X_test, y_test) > 0.4
-    assert np.mean(loss.value(model.predict_raw(X_test), y_test, model.thresholds_)) == pytest.approx(
-        np.mean(loss.row_derivatives(model.predict_raw(X_test), y_test, model.thresholds_).value)
-    )
 
 
 def test_lightgbm_s_fixed_thresholds_take_them(ordinal_data):

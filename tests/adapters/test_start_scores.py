@@ -207,20 +207,3 @@ def test_a_common_start_has_no_effect_where_scores_are_doubles(host, params, con
     np.testing.assert_allclose(moved.thresholds_ - constant, plain.thresholds_, atol=1e-5)
     proba = moved.predict_proba(Xv, **{host.start: np.full(len(Xv), constant)})
     np.testing.assert_allclose(proba, plain.predict_proba(Xv), atol=1e-5)
-
-
-def test_a_continued_model_keeps_its_base_score(halves):
-    X, y, _, _ = halves
-    data = xgboost.DMatrix(X, y)
-    first = oxgb.train({"nthread": 1}, data, 3, n_classes=4)
-    params = {"nthread": 1, "disable_default_eval_metric": 1}
-
-    def continued(**more):
-        objective = oxgb.OrdinalObjective(4)
-        options = {"obj": objective, "callbacks": [objective.callback], "xgb_model": first}
-        return xgboost.train({**params, **more}, data, 2, **options)
-
-    with pytest.raises(ValueError, match=r"base_score must be 0.0 .*; the score starts at 3\."):
-        continued(base_score=3.0)
-    expected = oxgb.predict_proba(continued(), data)
-    np.testing.assert_array_equal(oxgb.predict_proba(continued(base_score=0.0), data), expected)

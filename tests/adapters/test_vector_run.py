@@ -59,14 +59,6 @@ def test_a_large_penalty_leaves_the_newton_model(host):
     np.testing.assert_allclose(host.proba(free, X), host.proba(plain, X), atol=1e-6)
 
 
-@HOSTS
-def test_two_classes_are_the_scalar_model(host):
-    X, y = data(n_classes=2)
-    free = host.train(X, y, 15, n_classes=2, shift_l2=0.1)
-    plain = host.train(X, y, 15, n_classes=2, proportional=True, threshold_update="newton")
-    np.testing.assert_allclose(host.proba(free, X), host.proba(plain, X), atol=1e-6)
-
-
 @pytest.mark.slow
 @HOSTS
 def test_effects_that_differ_by_threshold_are_found(host):
@@ -170,29 +162,6 @@ def test_start_scores_add_to_all_thresholds(host, far):
     if host is OnXGBoost:
         expected = AllThreshold().margin_proba(record.thresholds[-1] - scores)
         np.testing.assert_allclose(host.proba(booster, X, start=start), expected, atol=1e-3 if far else 1e-5)
-
-
-REFUSED = [
-    (OnXGBoost, {"monotone_constraints": "(1,0,0,0)"}, {}, "monotone_constraints"),
-    (OnXGBoost, {"reg_alpha": 1.0}, {}, "reg_alpha"),
-    (OnXGBoost, {"num_parallel_tree": 2}, {}, "num_parallel_tree"),
-    (OnXGBoost, {"booster": "dart", "rate_drop": 0.5}, {}, "(booster|rate_drop)"),
-    (OnLightGBM, {"monotone_constraints": [1, 0, 0, 0]}, {}, "monotone_constraints"),
-    (OnLightGBM, {"lambda_l1": 1.0}, {}, "lambda_l1"),
-    (OnXGBoost, {}, {"loss": "cumulative_link"}, "cumulative_link"),
-    (OnLightGBM, {}, {"threshold_update": "schur"}, "schur"),
-]
-
-
-@pytest.mark.parametrize(("host", "params", "options", "named"), REFUSED)
-def test_what_leaf_vectors_cannot_live_with_is_refused_and_auto_stays_proportional(host, params, options, named):
-    X, y = data(200)
-    options = {"threshold_update": "newton", **options}
-    with pytest.raises(ValueError, match=named) as raised:
-        host.train(X, y, 2, params=params, n_classes=N_CLASSES, **options)
-    assert "proportional=False" in str(raised.value)
-    booster = host.train(X, y, 2, params=params, n_classes=N_CLASSES, proportional="auto", **options)
-    assert host.record(booster).shifts is None
 
 
 @HOSTS

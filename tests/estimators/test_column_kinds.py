@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from makers import MAKERS, make_cat, watching
+from makers import watching
 from ordinal_objectives import (
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
@@ -54,20 +54,6 @@ def test_arrays_of_text_and_dates_are_refused_as_frames_are(kind, container):
             use(X)
     with pytest.raises(ValueError, match=message):
         kind().fit(numbers, y, **watching(kind(), X, y))
-
-
-@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_numbers_among_objects_are_taken(kind, ordinal_data):
-    X, y = ordinal_data(100)
-    objects = X.astype(object)
-    objects[3, 0] = None
-    X[3, 0] = np.nan
-    model = kind(n_estimators=3, n_jobs=1).fit(objects, y)
-    expected = kind(n_estimators=3, n_jobs=1).fit(X, y).predict_proba(X)
-    np.testing.assert_array_equal(model.predict_proba(objects), expected)
-    dates = np.array([[DAYS[0, 0].item()] * 4] * 100, dtype=object)
-    with pytest.raises(TypeError, match=r"X must hold numbers, booleans and .*; got the value datetime"):
-        kind(n_estimators=3).fit(dates, y)
 
 
 @pytest.mark.parametrize("values", [DAYS, (DAYS - DAYS[0, 0]).astype("m8[ms]")], ids=["dates", "durations"])
@@ -118,17 +104,3 @@ def test_tables_without_rows_keep_their_columns(as_table):
     empty = without_rows(table)
     assert type(empty) is type(table)
     assert empty.shape == (0, table.shape[1])
-
-
-@pytest.mark.parametrize("make", [*MAKERS.values(), make_cat])
-def test_other_bytes_and_fields_of_records_are_the_same_numbers(make, ordinal_data):
-    X, y = ordinal_data(100)
-    columns = [f"x{i}" for i in range(X.shape[1])]
-    model = make(random_state=0).fit(X, y)
-    expected = model.predict_proba(X)
-    swapped = pd.DataFrame(X, columns=columns).astype({"x0": ">f8"})
-    records = np.zeros(X.shape, [("tag", "i1"), ("x", "f8")])
-    records["x"] = X
-    for rows in (swapped, records["x"]):
-        np.testing.assert_array_equal(make(random_state=0).fit(rows, y).predict_proba(rows), expected)
-    np.testing.assert_array_equal(model.predict_proba(records["x"]), expected)

@@ -1,6 +1,5 @@
 """Columns in another order than the training's are refused, whatever names them and whoever trained the model."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -13,7 +12,6 @@ import ordinal_objectives as oo
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
-from makers import watching  # noqa: E402
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb  # noqa: E402
 
 rng = np.random.default_rng(0)
@@ -61,30 +59,6 @@ def test_a_bare_booster_brings_its_names(library, names, proportional, tmp_path)
         np.testing.assert_array_equal(found, model.predict_proba(X))
     with pytest.raises(ValueError, match=ORDER):
         model.predict_proba(reversed_columns(rows))
-
-
-@pytest.mark.parametrize("names", [[0, 1, 2], [10, 11, 12]])
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_numbered_columns_keep_their_order(kind, names, tmp_path):
-    rows = table(names)
-    model = CLASSIFIERS[kind](proportional=False).fit(rows, y)
-    assert not hasattr(model, "feature_names_in_")
-    model.save_model(tmp_path / "model.json")
-    loaded = CLASSIFIERS[kind]().load_model(tmp_path / "model.json")
-    for known in (model, loaded, pickle.loads(pickle.dumps(model))):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            np.testing.assert_array_equal(known.predict_proba(rows), known.predict_proba(X))
-            known.predict_proba(table([7, 8, 9]))  # other numbers say nothing, as in scikit-learn
-        with pytest.raises(ValueError, match=ORDER):
-            known.predict_proba(reversed_columns(rows))
-        as_text = reversed_columns(rows.rename(columns=str))
-        with pytest.raises(ValueError, match=ORDER), pytest.warns(UserWarning, match="has feature names"):
-            known.predict_proba(as_text)
-    with pytest.raises(ValueError, match=ORDER):
-        CLASSIFIERS[kind]().fit(rows, y, **watching(CLASSIFIERS[kind](), reversed_columns(rows), y))
-    model.fit(X, y)  # of an array, no order is known
-    model.predict_proba(reversed_columns(rows))
 
 
 def test_continued_models_keep_the_order():

@@ -137,12 +137,6 @@ def test_an_array_of_the_right_kind_is_not_copied(kind):
     assert np.shares_memory(Columns(3).encode(sparse).data, sparse.data)
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_a_frame_of_one_kind_of_numbers_keeps_it(kind):
-    frame = pandas_frame(values_of("text"), LEVELS["text"]).astype({"a": kind})
-    assert Columns.learn(frame).encode(frame).dtype == kind
-
-
 def test_a_sparse_matrix_stores_codes():
     X = csr_matrix(([7.0, 3.0, 5.0, 2.0], ([0, 1, 2, 2], [1, 1, 1, 0])), shape=(4, 2))
     columns = Columns.learn(X, [1], missing=2.0)
@@ -159,19 +153,6 @@ def test_entries_of_one_place_in_a_sparse_matrix_are_summed():
     assert twice.nnz == 3
 
 
-class Tensor:
-    """What a tensor of another library is to an estimator: a shape, and the protocol of arrays."""
-
-    def __init__(self, values):
-        self.values, self.shape, self.dtype = values, values.shape, "tensor.float32"
-
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.values, dtype)
-
-    def __len__(self):
-        return len(self.values)
-
-
 MAKERS = {
     "xgboost": lambda **more: XGBOrdinalClassifier(n_estimators=3, random_state=0, n_jobs=1, **more),
     "lightgbm": lambda **more: LGBMOrdinalClassifier(n_estimators=3, random_state=0, n_jobs=1, **more),
@@ -179,13 +160,6 @@ MAKERS = {
     "catboost": lambda **more: make_cat(iterations=3, **more),
 }
 every_trainer = pytest.mark.parametrize("trainer", MAKERS)
-
-
-@every_trainer
-def test_tensors_are_arrays(trainer):
-    X = np.column_stack([NOISE, WHICH]).astype(np.float32)
-    expected = MAKERS[trainer]().fit(X, Y).predict_proba(X)
-    np.testing.assert_array_equal(MAKERS[trainer]().fit(Tensor(X), Y).predict_proba(Tensor(X)), expected)
 
 
 @every_trainer
@@ -274,17 +248,6 @@ def test_an_ordered_category_of_pandas_stays_what_its_library_takes_it_for(train
         t=lambda frame: frame["t"].cat.set_categories(["low", "mid", "up"], ordered=True)
     )
     assert MAKERS[trainer]().fit(X, Y).is_categorical_.tolist() == [False, trainer != "lightgbm"]
-
-
-@every_trainer
-def test_arrays_are_matched_by_value(trainer):
-    X = pandas_frame(values_of("numbers"), LEVELS["numbers"])
-    model = MAKERS[trainer]().fit(X, Y)
-    array = np.column_stack([NOISE, X["t"].astype(float)])
-    np.testing.assert_array_equal(model.predict_proba(array), model.predict_proba(X))
-    of_text = MAKERS[trainer]().fit(pandas_frame(values_of("text"), LEVELS["text"]), Y)
-    with pytest.raises(ValueError, match="column 1"):
-        of_text.predict(array)
 
 
 @pytest.mark.parametrize(

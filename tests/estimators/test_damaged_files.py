@@ -182,19 +182,6 @@ def test_the_digest_notices_every_change():
 
 
 @pytest.mark.parametrize("name", ["model.json", "model.ubj", "model.txt"])
-def test_the_library_reads_a_file_with_a_digest_and_writes_it_without(name, data, saved, tmp_path):
-    X, _ = data
-    _, path, model = saved(name)
-    assert b"ordinal_objectives_sha256" in path.read_bytes()[:100]
-    library = lightgbm if name == "model.txt" else xgboost
-    booster = library.Booster(model_file=path)
-    booster.save_model(tmp_path / f"again {name}")
-    assert b"sha256" not in (tmp_path / f"again {name}").read_bytes()
-    rows, raw = (X, {"raw_score": True}) if name == "model.txt" else (xgboost.DMatrix(X), {"output_margin": True})
-    np.testing.assert_array_equal(booster.predict(rows, **raw), model.booster_.predict(rows, **raw))
-
-
-@pytest.mark.parametrize("name", ["model.json", "model.ubj", "model.txt"])
 def test_a_training_does_not_go_on_from_a_changed_file(name, data, saved):
     X, y = data
     form, path, _ = saved(name)
@@ -326,24 +313,6 @@ def test_files_that_the_host_cannot_read(name, data, saved, tmp_path):
         refused(form, path, model, X, name)
     with pytest.raises(FileNotFoundError):
         model.load_model(tmp_path / "none" / name)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"n_classes": 10**12},
-        {"n_classes": True},
-        {"hessian": "other"},
-        {"threshold_update": "sometimes"},
-        {"thresholds": [[0.0, 1.0, 10**400]]},
-        {"training_loss": [1.0, 1.0, 1.0, 10**400]},
-    ],
-)
-def test_records_of_boosters_are_not_trusted(change, saved):
-    _, _, model = saved("model.txt")
-    text = olgbm.threshold_record(model.booster_).to_json()
-    with pytest.raises(ValueError, match="threshold record is damaged"):
-        oxgb.ThresholdRecord.from_json(json.dumps({**json.loads(text), **change}))
 
 
 # The engine's own trees and cuts

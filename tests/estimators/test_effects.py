@@ -121,20 +121,6 @@ def test_a_pipeline_is_given_its_own_features(ordinal_data):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"feature": 2}, ValueError, r"feature must be a column from 0 to 1; got 2"),
-        ({"grid_resolution": 0}, ValueError, r"grid_resolution must be an integer at least 1; got 0"),
-        ({"grid_resolution": 2.0}, TypeError, r"grid_resolution must be an integer at least 1; got 2.0"),
-    ],
-)
-def test_what_cannot_be_used_is_named(options, error, message):
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(error, match=message):
-        accumulated_local_effects(**{"estimator": Model(added), "X": X, "feature": 0, **options})
-
-
 # Average marginal effects: by hand, of numbers and categories, in every table, and what their intervals are of
 
 
@@ -196,14 +182,6 @@ def test_the_step_is_the_standard_deviation_unless_given(rows):
     assert found.step == pytest.approx(rows[:, 0].std())
     same = average_marginal_effects(Logistic(), rows, 0, step=rows[:, 0].std(), random_state=0)
     np.testing.assert_allclose(found.effects, same.effects, atol=1e-12)
-
-
-@pytest.mark.parametrize(("step", "below"), [(1, 0), (2, 1), (3, 1)])
-def test_whole_numbers_stay_whole(step, below):
-    X = np.c_[np.arange(30) % 5, np.zeros(30)].astype(float)
-    found = average_marginal_effects(Logistic(), X, 0, step=step, random_state=0)
-    expected = by_loop(Logistic(), X, X[:, 0] - below, X[:, 0] - below + step)
-    np.testing.assert_allclose(found.effects, expected, atol=1e-12)
 
 
 def test_two_values_are_two_levels(rows):
@@ -374,18 +352,6 @@ def test_zeros_that_are_missing_are_no_numbers(tmp_path):
         for effect in (feature_effect, accumulated_local_effects, average_marginal_effects):
             with pytest.raises(ValueError, match="estimator must not take 0 for a missing value"):
                 effect(one, X, 0)
-
-
-@pytest.mark.parametrize("mark", [0.0, 1.0])
-def test_a_number_that_means_missing_is_no_value_in_a_sparse_matrix(mark):
-    X, y = with_holes()
-    X += 4.5
-    model = XGBOrdinalClassifier(n_estimators=5, missing=mark).fit(X, y)
-    marked = np.where(np.isnan(X), mark, X)
-    sparse = csr_matrix((marked.ravel(), np.indices(X.shape).reshape(2, -1)), shape=X.shape)  # all are stored
-    np.testing.assert_array_equal(model.predict_proba(sparse), model.predict_proba(X))
-    for one, other in zip(all_effects(model, sparse), all_effects(model, marked), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("stored", [np.asarray, pd.DataFrame, csr_matrix])

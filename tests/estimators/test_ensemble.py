@@ -198,18 +198,6 @@ def test_a_class_that_a_copy_or_all_rows_lack_keeps_its_column(make, data):
     assert proba[:, [2, 3]].max() < 1e-4
 
 
-def test_every_copy_keeps_a_row_of_each_class(numbered):
-    X, y = numbered
-    y = np.where(y == 2, 1, y)
-    y[7] = 2
-    model = OrdinalEnsembleClassifier(
-        [("a", Recorder(early_stopping_rounds=2))], subsample=0.3, refit=False, n_bags=6
-    ).fit(X, y)
-    for copy in recorders(model):
-        assert np.unique(copy.y_).tolist() == [0, 1, 2, 3]
-        assert sorted([*copy.rows_, *copy.evaluated_[0]]) == list(range(300))
-
-
 @pytest.mark.parametrize("asks", [True, False])
 def test_groups_are_routed_to_the_last_step_that_asks_for_them(asks, data):
     X, y = data
@@ -281,13 +269,6 @@ def test_found_weights_are_the_best_ones(criterion, data):
     assert best < min(map(value, np.eye(3)))
     assert model.weights_.sum() == pytest.approx(1.0)
     assert model.weights_.min() >= 0
-
-
-def test_a_member_without_weight_changes_nothing(data):
-    X, y = data
-    model = OrdinalEnsembleClassifier(PAIR, weights=[1, 0]).fit(X, y)
-    alone = OrdinalEnsembleClassifier(PAIR[:1]).fit(X, y)
-    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
 
 
 def test_results_do_not_depend_on_threads(data):

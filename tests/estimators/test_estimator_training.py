@@ -5,42 +5,15 @@ from __future__ import annotations
 import lightgbm
 import numpy as np
 import pytest
-import xgboost
 from sklearn.base import clone
 
 from makers import BOTH, make_lgb, make_xgb, mean_loss
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.metrics import ranked_probability_score
 
 GRADES = ["low", "medium", "high", "top"]
 
 
 # Evaluation and early stopping
-
-
-def test_xgboost_early_stopping(halves):
-    X, y, Xv, yv = halves
-    model = make_xgb(n_estimators=200, early_stopping_rounds=5).fit(X, y, eval_set=[(X, y), (Xv, yv)])
-    losses = model.evals_result_["validation_1"]["all_threshold"]
-    assert len(losses) < 200
-    assert model.best_iteration_ == np.argmin(losses)
-    assert model.n_iter_ == model.best_iteration_ + 1
-    # Predictions use the trees and the thresholds of the best round.
-    short = make_xgb(n_estimators=model.n_iter_).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-6)
-    np.testing.assert_allclose(oxgb.predict_proba(model.booster_, xgboost.DMatrix(Xv)), model.predict_proba(Xv))
-
-
-def test_lightgbm_early_stopping(halves):
-    X, y, Xv, yv = halves
-    stop = lightgbm.early_stopping(5, verbose=False)
-    model = make_lgb(n_estimators=200).fit(X, y, eval_set=[(Xv, yv)], callbacks=[stop])
-    losses = model.evals_result_["valid_0"]["all_threshold"]
-    assert len(losses) < 200
-    assert model.best_iteration_ == model.n_iter_ == np.argmin(losses) + 1
-    short = make_lgb(n_estimators=model.n_iter_).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(Xv), short.predict_proba(Xv), rtol=1e-9)
-    np.testing.assert_allclose(olgbm.predict_proba(model.booster_, Xv), model.predict_proba(Xv))
 
 
 def test_lightgbm_takes_both_spellings_of_evaluation_sets(halves):
@@ -125,12 +98,6 @@ def test_every_threshold_update(make, update, ordinal_data):
     prior = np.bincount(codes[:300]) / 300
     start = np.log(np.cumsum(prior)[:-1] / (1 - np.cumsum(prior)[:-1]))
     assert (update == "fixed") == np.allclose(fitted.thresholds_, start, atol=1e-6)
-
-
-@BOTH
-def test_leaf_renewal_refuses_what_it_cannot_do(make, data):
-    with pytest.raises(ValueError, match=r"(reg_alpha|lambda_l1|alpha).*newton"):
-        make(threshold_update="joint", reg_alpha=1.0).fit(*data)
 
 
 # Host parameters

@@ -91,19 +91,6 @@ def test_lengths_are_compared(make, data):
 # Weights
 
 
-@pytest.mark.slow
-@BOTH
-def test_weights_scale_the_loss_and_the_thresholds(make, data):
-    X, y = data
-    weight = np.where(y >= 2, 3.0, 1.0)
-    plain, weighted = make().fit(X, y), make().fit(X, y, sample_weight=weight)
-    by_class = make(class_weight={2: 3.0, 3: 3.0}).fit(X, y)
-    np.testing.assert_array_equal(by_class.predict_proba(X), weighted.predict_proba(X))
-    assert weighted.predict_proba(X)[:, 2:].sum() > plain.predict_proba(X)[:, 2:].sum() + 5
-    both = make(class_weight={2: 3.0, 3: 3.0}).fit(X, y, sample_weight=1 / weight)
-    np.testing.assert_allclose(both.predict_proba(X), plain.predict_proba(X), rtol=1e-4)
-
-
 @BOTH
 def test_balanced_weights_give_every_class_the_same_total(make, ordinal_data):
     X, y = ordinal_data(400, 4)
@@ -116,20 +103,6 @@ def test_balanced_weights_give_every_class_the_same_total(make, ordinal_data):
 
 
 # Features
-
-
-@BOTH
-def test_features_without_a_split_give_the_class_shares(make, data):
-    X, y = data
-    shares = np.bincount(y) / 300
-    with pytest.warns(UserWarning, match="no tree has a split"):
-        constant = make().fit(np.ones((300, 2)), y)
-    np.testing.assert_allclose(constant.predict_proba(X[:, :2]), np.tile(shares, (300, 1)), atol=1e-6)
-    nothing = {"gamma": 1e6} if make is make_xgb else {"min_child_samples": 200}
-    with pytest.warns(UserWarning, match="no tree has a split"):
-        unsplit = make(**nothing).fit(X, y)
-    np.testing.assert_allclose(unsplit.predict_proba(X)[0], shares, atol=1e-6)
-    assert len(list(unsplit.staged_predict_proba(X))) == unsplit.n_iter_
 
 
 # Predictions
@@ -187,14 +160,6 @@ def test_importances_and_diagnostics(make, data):
     assert importances[4] == 0
     assert importances[:2].min() > importances[2:].max()
     assert all(isinstance(count, int) for count in model.diagnostics_.values())
-
-
-@BOTH
-@pytest.mark.parametrize("n_jobs", [None, 2, -1])
-def test_any_number_of_threads(make, n_jobs, data):
-    X, y = data
-    expected = make().fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(make(n_jobs=n_jobs).fit(X, y).predict_proba(X), expected, atol=1e-4)
 
 
 @BOTH

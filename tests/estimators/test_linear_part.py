@@ -16,7 +16,6 @@ import pytest
 import xgboost
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
@@ -32,7 +31,6 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
-from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.inspection import shap_values
@@ -123,21 +121,6 @@ def test_of_intervals_the_classes_are_weighed_by_the_part_s_own_probabilities(li
     for start in (None, np.full(n, 2.0)):  # a constant is the thresholds'
         part = LinearPart.fit(Rows(X[:n], labels, None, start), 4, loss, 5.0)
         np.testing.assert_allclose(part.weights, x[3:], atol=1e-3)
-
-
-@pytest.mark.parametrize("noise", [0.01, 0.1])
-def test_fits_of_many_classes_reach_the_lowest_loss(noise, monkeypatch):
-    rng = np.random.default_rng(3)
-    rows = rng.normal(size=(150, 3))
-    latent = rows[:, 0] + noise * rng.normal(size=150)
-    y = np.digitize(latent, np.linspace(latent.min(), latent.max(), 101)[1:-1]).astype(np.int32)
-    given, loss = Rows(rows, y, None), get_loss("all_threshold", "logit")
-    part = LinearPart.fit(given, 100, loss, 1e-2)
-    monkeypatch.setattr(linear_scores, "_MOST_STEPS", 50_000)
-    np.testing.assert_allclose(LinearPart.fit(given, 100, loss, 1e-2).weights, part.weights, rtol=1e-12)
-    monkeypatch.setattr(linear_scores, "_MOST_STEPS", 100)
-    with pytest.warns(ConvergenceWarning, match="the linear part was not fitted to the end in 100 steps: a larger"):
-        LinearPart.fit(given, 100, loss, 1e-2)
 
 
 @pytest.mark.parametrize(("loss", "seed"), [("cumulative_link", 3), ("cost_weighted", 9)])
@@ -251,11 +234,6 @@ def test_the_search_fits_it_without_the_rows_held_out(monkeypatch):
     monkeypatch.setattr(LinearPart, "fit", classmethod(spy))
     model = make("xgb", n_estimators="auto").fit(X, Y)
     assert seen == [N - model.round_search_.n_held_out, N]
-
-
-def test_verbose_says_that_it_was_chosen(capsys):
-    make("xgb", n_estimators="auto").fit(X, Y, verbose=1000)
-    assert "held out, with a linear part" in capsys.readouterr().out
 
 
 # Files and other entry points
@@ -545,19 +523,6 @@ def test_signs_that_a_library_would_misread_are_refused(kind, wrong):
             ValueError, match=r"must hold -1, 0 or 1 for each|is a masked array|must hold a sign for|must be F"
         ):
             training()
-
-
-@pytest.mark.parametrize("kind", ["xgb", "lgbm"])
-def test_signs_in_every_form_mean_the_same(kind):
-    def trees(signs):
-        model = make(kind, linear=False, monotone_constraints=signs).fit(X, Y)
-        return model.predict_raw(X)
-
-    expected = trees([1, -1, 0])
-    assert not np.array_equal(expected, trees(None))
-    forms: list[Any] = [(1, -1, 0), np.array([1, -1, 0], np.int8), [1.0, -1.0, 0.0], "1,-1,0", "(1, -1, 0)"]
-    for signs in [*forms, pyarrow.array([1, -1, 0])]:
-        np.testing.assert_array_equal(trees(signs), expected)
 
 
 @pytest.mark.parametrize("kind", ["xgb", "engine"])

@@ -15,8 +15,6 @@ from scipy.sparse import csr_matrix
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.estimators.held_out import Rows, find_rounds, hold_out, smallest_leaf
-from ordinal_objectives.estimators.linear import LinearPart
-from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.row_blocks import RowBlocks
 
 # What is left of the plain call beside a seed and threads; what its number of rounds is called.
@@ -169,38 +167,6 @@ def test_small_steps_are_waited_for(rate, most, patience):
     assert (found.n_iter, asked) == (2 - 1, [(400, 100, most, patience, {})])
 
 
-def test_few_rows_are_divided_several_times():
-    draws = [[3.0, 2.0, 1.9, 2.5, 9.0], [3.0, 2.0, 1.5, 2.5], [3.0, 1.0, 1.0, 2.5, 0.0]]
-    held_rows, longest = [], []
-
-    def trial_of(_, held):
-        losses = draws[len(held_rows)]
-        held_rows.append(held.X[:, 0].tolist())
-
-        def trial(most, *_):
-            longest.append(most)
-            return losses[: most + 1]
-
-        return trial
-
-    rows = Rows(np.arange(90.0)[:, np.newaxis], np.arange(90, dtype=np.int32) % 3)
-    search = find_rounds(trial_of, [{}], rows, 0.3, 2**32 - 1)
-    assert len({*map(tuple, held_rows)}) == 3
-    assert {len(held) for held in held_rows} == {18} == {search.n_held_out}
-    assert longest == [500, 4, 3]  # none goes on where the mean has ended
-    np.testing.assert_allclose(search.losses, [3.0, 5.0 / 3.0, 4.4 / 3.0, 2.5])
-    assert (search.n_iter, search.lowest) == (2, pytest.approx(4.4 / 3.0))
-
-
-@EACH
-def test_noise_of_few_rows_needs_hardly_a_round(name):
-    n_iter = []
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        n_iter.append(CALLS[name][0]().fit(rng.normal(size=(50, 4)), rng.integers(0, 4, 50)).n_iter_)
-    assert np.mean(n_iter) <= 3.0
-
-
 # Losses after 0, 1, ... rounds, by size of the trees: larger ones learn faster, or not.
 CURVES = {
     "small": [9.0, 8.0, 7.0, 6.0, 5.0, 5.5, 5.6],
@@ -278,31 +244,6 @@ def test_lightgbm_has_a_penalty_with_few_rows():
     ]
 
 
-@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
-def test_a_search_makes_its_rows_ready_once(name, monkeypatch):
-    X, y = rich(1_500)
-    X[:, 3] = np.arange(1_500) % 4
-    sizes, fitted = [], []
-    host, fit_linear = xgboost.DMatrix if name == "xgboost" else lightgbm.Dataset, LinearPart.fit
-    make_ready = host.__init__
-
-    def counted(self, data, *args, **options):
-        sizes.append(len(data))
-        make_ready(self, data, *args, **options)
-
-    def counted_fit(rows, *args, **options):
-        fitted.append(len(rows))
-        return fit_linear(rows, *args, **options)
-
-    monkeypatch.setattr(host, "__init__", counted)
-    monkeypatch.setattr(LinearPart, "fit", counted_fit)
-    given, options = ({"feature_types": [*"qqqc"]}, {}) if name == "xgboost" else ({}, {"categorical_feature": [3]})
-    model = CALLS[name][0](linear=True, **given).fit(X, y, **options)
-    assert len(model.round_search_.tried) == 2
-    assert sizes == [1_200, 300, 1_500]
-    assert fitted == [1_200, 1_500]
-
-
 @EACH
 def test_copies_of_a_model_have_the_settings_that_it_found(name, tmp_path):
     make, rounds = CALLS[name]
@@ -367,38 +308,6 @@ def test_negative_seeds_of_the_hosts_draw_rows_too(name, data):
 def test_one_group_cannot_be_held_out(name, data):
     with pytest.raises(ValueError, match="groups must name at least two groups where rows are held out; got 1"):
         CALLS[name][0]().fit(*data, groups=np.zeros(400))
-
-
-def many_classes(rng):
-    X = rng.normal(size=(1_276, 8))
-    score = X[:, 0] + rng.logistic(size=1_276)
-    return X, np.clip(np.floor((score + 4.5) * 2), 0, 17).astype(int), 276
-
-
-def many_columns(rng):
-    X = rng.normal(size=(600, 300)).astype(np.float32)
-    return X, np.digitize(X[:, 0] + 0.5 * rng.logistic(size=600), [-1, 0, 1]), 200
-
-
-def many_levels(rng):
-    level, effects = rng.integers(0, 200, 2_000), rng.normal(size=200)
-    frame = pd.DataFrame({"level": pd.Categorical(level), "noise": rng.normal(size=2_000)})
-    return frame, np.digitize(effects[level] + 0.3 * rng.logistic(size=2_000), [-1, 0, 1]), 1_000
-
-
-@pytest.mark.slow
-@EACH
-@pytest.mark.parametrize("make_rows", [many_classes, many_columns, many_levels])
-def test_odd_tables_are_predicted_no_worse_than_by_the_class_shares(name, make_rows):
-    X, y, n_train = make_rows(np.random.default_rng(0))
-    classes = range(y.max() + 1)
-    rows = getattr(X, "iloc", X)
-    model = CALLS[name][0](classes=classes).fit(rows[:n_train], y[:n_train])
-    loss = ordinal_log_loss(y[n_train:], model.predict_proba(rows[n_train:]), labels=classes)
-    shares = (np.bincount(y[:n_train], minlength=len(classes)) + 1) / (n_train + len(classes))
-    of_shares = ordinal_log_loss(y[n_train:], np.tile(shares, (len(y) - n_train, 1)), labels=classes)
-    assert loss < 1.01 * of_shares
-    assert model.n_iter_ == model.round_search_.n_iter
 
 
 # Rows held out

@@ -13,7 +13,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logsumexp
 from sklearn.base import clone
 
-from damage_files import without_digest
 from grouped_rows import THRESHOLDS, crossed, of_host, simulated
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
@@ -27,7 +26,7 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.export import to_onnx
-from ordinal_objectives.inspection import average_marginal_effects, shap_values
+from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.metrics import ordinal_log_loss
 
 
@@ -259,21 +258,6 @@ def test_groups_whose_numbers_floats_round_are_refused(floats, first):
             call()
 
 
-@pytest.mark.parametrize("trainer", ["native", "XGBoost", "LightGBM"])
-def test_inspection_reads_groups_as_categories(trainer):
-    X, y, _, _ = simulated(10, 0, n_groups=20)
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "clinic"])
-    by_name = frame.assign(clinic=[f"{group:02.0f}" for group in frame["clinic"]])
-    made = {
-        "native": make(max_iter=2),
-        "XGBoost": of_host(XGBOrdinalClassifier, n_estimators=2),
-        "LightGBM": of_host(LGBMOrdinalClassifier, n_estimators=2),
-    }[trainer].set_params(random_intercept="clinic")
-    found = [average_marginal_effects(clone(made).fit(X, y), X, "clinic").effects for X in (frame, by_name)]
-    assert found[0].shape == (19, 5)
-    np.testing.assert_allclose(*found)
-
-
 def test_what_has_no_effects_says_so():
     X, y, _, _ = simulated(10, 0, n_groups=20)
     model = make(max_iter=3).fit(X, y)
@@ -286,16 +270,6 @@ def test_what_has_no_effects_says_so():
         model.set_params(random_intercept=None, warm_start=True).fit(X, y)
     with pytest.raises(TypeError, match="takes no 'random_intercept': the other three classifiers have it"):
         CatBoostOrdinalClassifier(random_intercept=3)
-
-
-def test_damaged_files_are_refused(tmp_path):
-    X, y, _, _ = simulated(10, 0, n_groups=20)
-    make(max_iter=2).fit(X, y).save_model(tmp_path / "model")
-    content = without_digest((tmp_path / "model").read_bytes())
-    for name in (b'"variance"', b'"standard_errors"'):
-        (tmp_path / "model").write_bytes(content.replace(name, name.upper()))
-        with pytest.raises(ValueError, match="damaged"):
-            make().load_model(tmp_path / "model")
 
 
 def test_labels_of_several_answers_and_thresholds_of_new_groups_are_refused():
@@ -375,16 +349,6 @@ def test_the_column_has_a_shap_value_of_its_own(output):
     effects = np.where(np.arange(40) < 5, 0.0, model.random_effects_.effects[group[:40]])
     own = found.values[..., 3] if output == "score" else -found.values[:, 0, 3]
     np.testing.assert_allclose(own, effects)
-
-
-@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_groups_of_a_category_type_are_no_categories_of_the_trees(kind):
-    X, y, _, group = simulated(10, 12)
-    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(clinic=group, c=np.digitize(X[:, 2], [-1.0, 1.0]))
-    frame = frame.astype({"clinic": "category", "c": "category"})
-    model = of_host(kind, random_intercept="clinic", n_estimators=2).fit(frame, y)
-    found = shap_values(model, frame[:40])
-    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_raw(frame[:40]), atol=1e-6)
 
 
 def test_effects_of_two_columns_add_up(tmp_path):

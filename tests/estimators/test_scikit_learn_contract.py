@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
-from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils.fixes import parse_version
 
-from makers import ALL, MAKERS
-from ordinal_objectives import (
-    metrics,
-    scorers,
-)
+from makers import ALL
 from ordinal_objectives.decision import decide
 
 NAMES = np.array(["poor", "fair", "good", "very good", "excellent"])
 SORTED = np.sort(NAMES).tolist()
-# What y is made of codes by, and what the classifier is told.
-SPELLINGS = {
-    "stars": (lambda codes: codes + 1, {}),
-    "strings": (lambda codes: NAMES[codes], {"classes": NAMES}),
-    "ordered categorical": (lambda codes: pd.Series(pd.Categorical.from_codes(codes, NAMES, ordered=True)), {}),
-}
-# Each classifier with one of the spellings, where all go through the same code of labels.
-ONE_EACH = pytest.mark.parametrize(
-    ("make", "spell", "told"),
-    [(make, *spelling) for make, spelling in zip(MAKERS.values(), SPELLINGS.values(), strict=True)],
-    ids=SPELLINGS,
-)
-OF_PROBABILITIES = [name for name in get_scorer_names() if "predict_proba" in get_scorer(name)._response_method]
-OURS = scorers.get_scorer_names()
 
 
 @pytest.fixture
@@ -93,27 +72,6 @@ def test_costs_and_class_weights_follow_the_order_of_the_classes(make, data):
     np.testing.assert_array_equal(model.predict_proba_ordered(X), plain.predict_proba(X))
 
 
-@pytest.mark.slow  # scorers of two classes know no labels but 0 and 1 in scikit-learn 1.4, which runs the quick tests
-@ONE_EACH
-def test_every_probability_scorer(make, spell, told, data):
-    X, codes = data
-    train, test = slice(0, 300), slice(300, None)
-    plain = make().fit(X[train], codes[train])
-    y = spell(codes)
-    model = make(**told).fit(X[train], y[train])
-    compared = set()
-    for name in OF_PROBABILITIES:
-        with suppress(ValueError):  # those of two classes alone
-            expected = get_scorer(name)(plain, X[test], codes[test])
-            compared.add(name)
-        if name in compared:
-            assert get_scorer(name)(model, X[test], y[test]) == pytest.approx(expected, rel=1e-12), name
-    assert compared >= {"roc_auc_ovr", "roc_auc_ovo_weighted", "neg_log_loss", "top_k_accuracy"}
-    for name in OURS:
-        scorer = scorers.get_scorer(name)
-        assert scorer(model, X[test], y[test]) == scorer(plain, X[test], codes[test]), name
-
-
 @ALL
 @pytest.mark.parametrize("names", [["low", "high"], ["high", "low"]], ids=["against the alphabet", "with it"])
 def test_two_classes(make, names, ordinal_data):
@@ -130,38 +88,6 @@ def test_two_classes(make, names, ordinal_data):
     assert get_scorer("roc_auc")(model, X, names[codes]) == pytest.approx(area)
     for name in {"neg_log_loss", "d2_log_loss_score", "roc_auc_ovr"} & set(get_scorer_names()):
         assert get_scorer(name)(model, X, names[codes]) == pytest.approx(get_scorer(name)(plain, X, codes)), name
-
-
-@ONE_EACH
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_calibration(make, spell, told, method, data):
-    X, codes = data
-    y = spell(codes)
-    plain = CalibratedClassifierCV(make(), method=method, cv=3).fit(X, codes)
-    model = CalibratedClassifierCV(make(**told), method=method, cv=3).fit(X, y)
-    columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
-    np.testing.assert_allclose(model.predict_proba(X)[:, columns], plain.predict_proba(X), rtol=1e-9, atol=1e-12)
-    neg_rps = scorers.neg_rps_scorer
-    assert neg_rps(model, X, y) == pytest.approx(neg_rps(plain, X, codes))
-
-
-@ONE_EACH
-def test_inspection(make, spell, told, data):
-    X, codes = data
-    y = spell(codes)
-    plain, model = make().fit(X, codes), make(**told).fit(X, y)
-    expected = partial_dependence(plain, X, [0], grid_resolution=5)["average"]
-    columns = np.searchsorted(model.classes_, np.asarray(spell(np.arange(5))))
-    average = partial_dependence(model, X, [0], grid_resolution=5)["average"]
-    np.testing.assert_allclose(average[columns], expected, rtol=1e-12)
-    for scoring in (None, "neg_log_loss", scorers.neg_mae_scorer):
-        settings = {"scoring": scoring, "n_repeats": 2, "random_state": 0}
-        np.testing.assert_allclose(
-            permutation_importance(model, X, y, **settings).importances,
-            permutation_importance(plain, X, codes, **settings).importances,
-            rtol=1e-9,
-            atol=1e-12,
-        )
 
 
 @ALL
@@ -183,16 +109,6 @@ def test_tools_that_encode_labels_first_are_refused_where_classes_are_declared(m
     if parse_version(sklearn.__version__) >= parse_version("1.8"):
         with pytest.raises(ValueError, match=message):
             CalibratedClassifierCV(model, method="temperature", cv=2).fit(X, y)
-
-
-@ALL
-def test_codes_pass_the_tools_that_encode_labels_first(make, data):
-    X, codes = data
-    proba = cross_val_predict(make(classes=range(5)), X, codes, cv=2, method="predict_proba")
-    assert metrics.ordinal_log_loss(codes, proba) < np.log(5)
-    reverse = cross_val_predict(make(classes=range(5)[::-1]), X, codes, cv=2, method="predict_proba")
-    assert metrics.ordinal_log_loss(codes, reverse) < np.log(5)
-    assert cross_val_score(make(classes=NAMES), X, NAMES[codes], cv=2, scoring="neg_log_loss").mean() > -np.log(5)
 
 
 @ALL

@@ -9,7 +9,6 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from makers import make_cat, make_engine, make_lgb, make_xgb, watching
 from ordinal_objectives import (
@@ -96,13 +95,6 @@ def test_intervals_lower_their_loss(kind, params):
     assert losses[-1] < 0.8 * losses[0]
     if kind == "engine":
         assert (np.diff(losses) <= 1e-6).all()
-
-
-@EVERY
-@pytest.mark.parametrize("params", MODELS[5:], ids=lambda params: "-".join(map(str, params.values())))
-def test_losses_without_a_likelihood_refuse_intervals(kind, params):
-    with pytest.raises(ValueError, match=r"immediate_threshold.*has no likelihood of intervals"):
-        MAKE[kind](**params).fit(X, INTERVALS)
 
 
 @EVERY
@@ -203,64 +195,6 @@ def test_frameworks_take_labels_beside_the_matrix():
     assert olgbm.predict_proba(booster, X).shape == (N, K)
 
 
-@pytest.mark.parametrize("labels", EXACT.values(), ids=EXACT)
-def test_one_class_a_row_is_the_label_of_a_matrix(labels):
-    params, matrix = {"max_depth": 3, "nthread": 1}, xgboost.DMatrix(X, Y)
-    plain, found = oxgb.train(params, matrix, 5), oxgb.train(params, xgboost.DMatrix(X), 5, labels=labels)
-    np.testing.assert_array_equal(oxgb.predict_proba(found, matrix), oxgb.predict_proba(plain, matrix))
-    options = {"verbosity": -1, "num_threads": 1}
-    plain = olgbm.train(options, lightgbm.Dataset(X, Y), 5)
-    found = olgbm.train(options, lightgbm.Dataset(X), 5, labels=labels)
-    np.testing.assert_array_equal(olgbm.predict_proba(found, X), olgbm.predict_proba(plain, X))
-
-
-def with_objective(host, data, objective=None, **options):
-    """Train by a library's own train, with a new objective unless one is given."""
-    if host == "xgboost":
-        objective, params = objective or oxgb.OrdinalObjective(K), {"nthread": 1, "base_score": 0.0}
-        params |= {"disable_default_eval_metric": 1, "verbosity": 0}
-        return xgboost.train(
-            params, data, 3, obj=objective, callbacks=[objective.callback], verbose_eval=False, **options
-        )
-    objective = objective or olgbm.OrdinalObjective(K)
-    params = {"objective": objective, "metric": "None", "verbosity": -1, "num_threads": 1}
-    return lightgbm.train(params, data, 3, callbacks=[objective.callback], **options)
-
-
-def bound(host):
-    data = xgboost.DMatrix(X) if host == "xgboost" else lightgbm.Dataset(X, free_raw_data=False)
-    objective = (oxgb if host == "xgboost" else olgbm).OrdinalObjective(K)
-    objective.bind(data, SOFT)
-    return data, objective
-
-
-ROWS = np.arange(0, N, 2)
-PARTS = {
-    "slice": ("xgboost", lambda data, path: data.slice(ROWS)),
-    "slice of a slice": ("xgboost", lambda data, path: data.slice(ROWS).slice(ROWS[: N // 4])),
-    "file": ("xgboost", lambda data, path: (data.save_binary(path), xgboost.DMatrix(path))[1]),
-    "subset": ("lightgbm", lambda data, path: data.subset(ROWS)),
-    "subset of a subset": ("lightgbm", lambda data, path: data.subset(ROWS).subset(ROWS[: N // 4])),
-}
-PART = "the data are a part, or the file, of a matrix with labels of several answers"
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_parts_of_a_matrix_do_not_lose_its_labels_in_silence(part, tmp_path):
-    host, cut = PARTS[part]
-    for own in (False, True):
-        whole, objective = bound(host)
-        some = cut(whole, str(tmp_path / "data.bin"))
-        with pytest.raises(ValueError, match=PART):
-            with_objective(host, some, objective if own else None)
-    whole, objective = bound(host)
-    some = cut(whole, str(tmp_path / "data.bin"))
-    watched = {"evals": [(some, "part")]} if host == "xgboost" else {"valid_sets": [some]}
-    metric = {"custom_metric" if host == "xgboost" else "feval": objective.metric}
-    with pytest.raises(ValueError, match=PART):
-        with_objective(host, whole, objective, **watched, **metric)
-
-
 def test_catboost_refuses_labels_by_name():
     pytest.importorskip("catboost")
     with pytest.raises(TypeError, match="CatBoostOrdinalClassifier takes labels of one class a row"):
@@ -316,13 +250,6 @@ def test_scorers_judge_each_answer(kind):
             found, expected = get_scorer(name)(model, X, SOFT), get_scorer(name)(model, X[row], code, weight)
             assert found == pytest.approx(expected, rel=1e-6)
     assert neg_rps_scorer(model, X, INTERVALS) < 0.0
-
-
-def test_searches_judge_each_answer():
-    kind = "engine"
-    assert (cross_val_score(MAKE[kind](), X, INTERVALS, cv=3, scoring=neg_rps_scorer) < 0.0).all()
-    search = GridSearchCV(MAKE[kind](), {"learning_rate": [1e-6, 0.3]}, cv=3, scoring=neg_rps_scorer).fit(X, SOFT)
-    assert search.best_params_["learning_rate"] == 0.3
 
 
 def test_labels_cannot_be_changed_in_place():

@@ -11,14 +11,9 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import ordinal_objectives.adapters.lgbm as olgbm
-import ordinal_objectives.adapters.xgb as oxgb
 from makers import make_engine, make_lgb, make_xgb
-from ordinal_objectives import CostWeighted, OrdinalCalibratedClassifier
+from ordinal_objectives import OrdinalCalibratedClassifier
 from ordinal_objectives.scorers import get_scorer
-
-lightgbm = pytest.importorskip("lightgbm")
-xgboost = pytest.importorskip("xgboost")
 
 DEAR_LOW = [[0, 1, 2, 3], [9, 0, 1, 2], [18, 9, 0, 1], [27, 18, 9, 0]]
 makes = pytest.mark.parametrize("make", [make_xgb, make_lgb, make_engine])
@@ -57,16 +52,6 @@ def test_absolute_is_the_model_without_costs(data, make):
     assert_array_equal(named.predict_proba(X_test), plain.predict_proba(X_test))
     given = make(training_cost=np.abs(np.subtract.outer(np.arange(4), np.arange(4)))).fit(X, y)
     assert_allclose(given.predict_proba(X_test), plain.predict_proba(X_test), atol=1e-4)
-
-
-@makes
-def test_costs_of_two_classes_are_weights_of_the_classes(data, make):
-    X, y, X_test, _ = data
-    X, X_test = X.round(1), X_test.round(1)  # few numbers: bins that do not depend on weights
-    two = (y > 1).astype(int)
-    weighted = make(class_weight={0: 0.5, 1: 1.5}).fit(X, two)
-    by_cost = make(training_cost=[[0, 1], [3, 0]]).fit(X, two)
-    assert_allclose(by_cost.predict_proba(X_test), weighted.predict_proba(X_test), atol=2e-5)
 
 
 @makes
@@ -131,25 +116,6 @@ def test_scorers_of_probabilities_warn(data):
         calibrated_rps = get_scorer("neg_rps")(calibrated, X_test, y_test)
     with pytest.warns(UserWarning, match="judges probabilities"):
         assert get_scorer("neg_rps")(make_xgb(training_cost=DEAR_LOW).fit(X, y), X_test, y_test) < calibrated_rps
-
-
-@pytest.mark.parametrize("library", ["xgb", "lgbm"])
-def test_boosters_know_their_costs(data, library):
-    X, y, X_test, _ = data
-    loss = CostWeighted("logit", DEAR_LOW)
-    if library == "xgb":
-        model = make_xgb(training_cost=DEAR_LOW, threshold_update="joint", proportional=True).fit(X, y)
-        given = {"max_depth": 3, "eta": 0.3, "nthread": 1, "seed": 0}
-        booster = oxgb.train(given, xgboost.DMatrix(X, y), 15, loss=loss)
-        rows, package = xgboost.DMatrix(X_test), oxgb
-    else:
-        model = make_lgb(training_cost=DEAR_LOW, threshold_update="joint", proportional=True).fit(X, y)
-        given = {"num_leaves": 6, "learning_rate": 0.3, "num_threads": 1, "min_data_in_leaf": 5, "verbosity": -1}
-        booster = olgbm.train(given, lightgbm.Dataset(X, y), 15, loss=loss)
-        rows, package = X_test, olgbm
-    assert_array_equal(package.predict(booster, rows), model.predict(X_test))
-    with pytest.raises(ValueError, match="with a training_cost the decision is"):
-        package.predict(booster, rows, decision_rule="mean")
 
 
 def test_a_warm_start_refuses_other_costs(data):

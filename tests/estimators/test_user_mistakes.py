@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pyarrow
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 from makers import ALL, MAKERS, watching
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputRegressor,
-    OrdinalCalibratedClassifier,
-    OrdinalEnsembleClassifier,
-    OrdinalPredictionSets,
-    OrdinalTunedClassifier,
     XGBOrdinalClassifier,
     scorers,
 )
@@ -80,17 +71,6 @@ def test_a_model_that_no_load_would_take_is_not_saved(make, wrong, message, data
     assert not list(tmp_path.iterdir())
 
 
-@ALL
-def test_labels_in_an_array_of_objects_are_saved(make, data, tmp_path):
-    X, codes = data
-    labels = np.array([np.int16(label) for label in (30, 10, 20, 40)], dtype=object)
-    model = make(classes=labels).fit(X, labels[codes])
-    model.save_model(tmp_path / "model.json")
-    loaded = make().load_model(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.ordered_classes_.tolist() == [30, 10, 20, 40]
-
-
 def test_a_file_of_the_engine_names_the_classes_of_its_fit(data, tmp_path):
     X, codes = data
     model = MAKERS["histogram"](classes=range(4)).fit(X, codes).set_params(classes=["low", "high"])
@@ -137,42 +117,7 @@ def test_arguments_of_other_predictions_are_refused_by_name(make, given, hint, d
         next(model.staged_predict(data[0], **given))
 
 
-@ALL
-def test_a_decision_function_of_many_classes_names_what_to_call(make, data):
-    model = make().fit(*data)
-    with pytest.raises(AttributeError, match=r"decision_function for two classes only; got 4. predict_raw returns"):
-        model.decision_function(data[0])
-
-
 # Names of parameters
-
-
-@ALL
-@pytest.mark.parametrize(
-    ("wrong", "right"),
-    [("max_dept", "max_depth"), ("learning_rte", "learning_rate"), ("decision_rul", "decision_rule")],
-)
-def test_a_misspelt_parameter_trains_nothing(make, wrong, right, data):
-    with pytest.raises(TypeError, match=f"has no parameter '{wrong}'; did you mean '{right}'"):
-        make(**{wrong: 3}).fit(*data)
-
-
-def test_every_parameter_of_the_installed_xgboost_is_known(data):
-    """One that is not, and resembles another, would be refused as misspelt."""
-    model = MAKERS["xgboost"]().fit(*data)
-    described = {}
-
-    def collect(part):
-        for name, value in part.items():
-            if isinstance(value, dict):
-                collect(value)
-            elif isinstance(value, str):
-                described[name] = value
-
-    collect(json.loads(model.booster_.save_config())["learner"])
-    of_the_model = {"name", "num_feature", "num_target", "num_trees", "boost_from_average"}
-    for name in set(described) - of_the_model - set(model._refused) - set(model._dialect):
-        XGBOrdinalClassifier(**{name: described[name]})._refuse_unknown()
 
 
 def test_a_name_unlike_all_others_is_left_to_xgboost(data):
@@ -193,17 +138,6 @@ def test_a_file_that_is_no_model_is_refused_in_one_line(make, content, tmp_path)
         make().load_model(path)
 
 
-@ALL
-def test_the_model_of_another_classifier_is_refused(make, data, tmp_path):
-    kind = type(make())
-    for other in MAKERS.values():
-        model = other().fit(*data)
-        model.save_model(tmp_path / "model.json")
-        if type(model) is not kind:
-            with pytest.raises(ValueError, match=f"is not a model file of .*, which {type(model).__name__} loads"):
-                make().load_model(tmp_path / "model.json")
-
-
 # Folds
 
 
@@ -217,23 +151,6 @@ def test_folds_and_sets_with_other_classes(make, data):
     assert np.isfinite(cross_val_score(make(classes=[0, 1, 2, 3, 7]), X, rare, **cv)).all()
     with pytest.raises(ValueError, match=r"y of an evaluation set holds labels outside .* Pass classes="):
         make().fit(X, y, **watching(make(), X, rare))
-
-
-@ALL
-@pytest.mark.parametrize("name", ["decision_rule", "hessian", "threshold_update", "loss", "link"])
-@pytest.mark.parametrize("value", [np.array(["exact", "mode"]), 3])
-def test_words_that_are_none_are_refused_by_name(make, name, value, data):
-    """An array had raised NumPy's error of an ambiguous truth value."""
-    with pytest.raises((ValueError, TypeError), match=f"^{name} must be (one of '|a string or an? )"):
-        make(**{name: value}).fit(*data)
-
-
-@ALL
-def test_importances_before_fit(make):
-    """hasattr says no, and scikit-learn's error says why."""
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        _ = make().feature_importances_
-    assert not hasattr(make(), "feature_importances_")
 
 
 # What is wrong with an argument is said with its name, and what came is shown in few words
@@ -272,18 +189,3 @@ def test_paths_are_strings_or_paths(make, frame, path):
 
 
 # ``random_state`` is named where it is nothing that draws
-
-
-DOORS = MAKERS | {
-    "sets": lambda **options: OrdinalPredictionSets(LogisticRegression(), **options),
-    "calibrated": lambda **options: OrdinalCalibratedClassifier(LogisticRegression(), **options),
-    "tuned": lambda **options: OrdinalTunedClassifier(LogisticRegression(), **options),
-    "ensemble": lambda **options: OrdinalEnsembleClassifier([("one", LogisticRegression())], **options),
-    "several outputs": lambda **options: HistGradientBoostingMultiOutputRegressor(max_iter=1, **options),
-}
-
-
-@pytest.mark.parametrize("make", DOORS.values(), ids=DOORS)
-def test_what_draws_nothing_is_named(make, ordinal_data):
-    with pytest.raises(ValueError, match="cannot be used to seed"):
-        make(random_state=np.random.default_rng(0)).fit(*ordinal_data(60, 3))
