@@ -344,7 +344,7 @@ def test_levels_that_only_the_trees_know_stay_known():
     "make",
     [
         partial(CatBoostOrdinalClassifier, iterations=8, cat_features=["a"], learning_rate=0.8),
-        partial(HistGradientBoostingOrdinalClassifier, categorical_features=["a"], random_state=0),
+        partial(HistGradientBoostingOrdinalClassifier, categorical_features=["a"], max_iter=30, random_state=0),
     ],
     ids=["CatBoost", "engine"],
 )

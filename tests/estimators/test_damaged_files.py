@@ -26,6 +26,7 @@ import xgboost
 from damage_files import MAKERS, rewritten
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from pairs import pairwise
 
 pytestmark = pytest.mark.slow
 
@@ -166,7 +167,7 @@ def test_the_digest_notices_every_change():
     script = Path(__file__).parents[1] / "damage_files.py"
     path = os.pathsep.join(filter(None, [str(script.parent), os.environ.get("PYTHONPATH")]))  # "" is the source folder
     done = subprocess.run(
-        [sys.executable, script, "--each", "20"],
+        [sys.executable, script, "--each", "8"],
         env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
@@ -284,9 +285,14 @@ def test_wrong_decisions_are_refused_at_load(name, kind, data, saved):
     refused(form, path, model, data[0])
 
 
-@EACH
-@pytest.mark.parametrize("labels", [GRADES, np.array([10, 20, 30, 40]), np.array([0.5, 1, 2, 4], np.float32)])
-@pytest.mark.parametrize("kind", ["own", "object", "string"])
+@pytest.mark.parametrize(
+    ("name", "labels", "kind"),
+    pairwise(
+        FORMATS,
+        [GRADES, np.array([10, 20, 30, 40]), np.array([0.5, 1, 2, 4], np.float32)],
+        ["own", "object", "string"],
+    ),
+)
 def test_labels_of_every_type_survive_the_file(name, labels, kind, data, tmp_path):
     X, y = data
     if kind == "object":

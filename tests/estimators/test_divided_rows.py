@@ -88,3 +88,10 @@ def test_groups_go_to_classifiers_that_divide_rows_themselves():
         assert list(row_keywords("model", piped, None, groups)) == ["groups"]
         without = make_pipeline(StandardScaler(), make_xgb().set_fit_request(groups=False))
         assert row_keywords("model", without, None, groups) == {}
+
+
+@pytest.mark.parametrize("groups", [[None, "a"], [np.nan, 1.0]], ids=["None", "NaN"])
+def test_rows_without_a_group_are_refused(groups, data):
+    X, y = data
+    with pytest.raises(ValueError, match="groups"):
+        make_xgb(n_estimators="auto").fit(X, y, groups=np.repeat(np.array(groups, dtype=object), len(y) // 2))

@@ -91,13 +91,6 @@ def test_values_sum_to_the_output(trainer, output, proportional, linear):
     assert_sums(model, X, output, TOLERANCE[trainer])
 
 
-@pytest.mark.parametrize("proportional", [True, False])
-def test_a_hundred_trees_in_float32(proportional):
-    X, y = mixed_rows(300)
-    options = {"n_estimators": 100, "max_depth": 6, "proportional": proportional}
-    assert_sums(train("xgboost", X, y, categories=False, **options), X, "cumulative", 2e-5)
-
-
 def test_shifts_that_xgboost_fits_itself():
     X, y = mixed_rows()
     model = train("xgboost", X, y, categories=False, proportional=False, shift_method="host", tree_method="hist")
@@ -159,14 +152,6 @@ def test_numbers_that_are_missing():
     assert_sums(train("xgboost", filled, y, categories=False, missing=-9.9), filled, "score", 1e-5)
     X[np.random.default_rng(0).random(X.shape) < 0.3] = 0.0
     assert_sums(train("lightgbm", X, y, categories=False, zero_as_missing=True), X, "score", 1e-10)
-
-
-def test_no_trees():
-    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 3
-    options = {"learning_rate": 1.0, "min_samples_leaf": 2, "validation_fraction": 0.4, "n_iter_no_change": 2}
-    model = train("engine", X, y, categories=False, early_stopping=True, random_state=0, **options)
-    assert model.n_iter_ == 0
-    assert not assert_sums(model, X, "cumulative", 1e-10).any()
 
 
 def test_what_it_refuses():

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from damage_files import without_digest
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputRegressor,
     HistGradientBoostingOrdinalClassifier,
@@ -132,17 +131,6 @@ def test_unknown_categories_move_none_of_many_known_ones(few):
     assert raw[200] == raw[1] != raw[0]
 
 
-def test_without_columns_of_categories_nothing_changes(rows, tmp_path):
-    x, g, y = rows
-    X = np.column_stack([x, g])
-    models = [make(categorical_features=asked).fit(X, y) for asked in (None, "from_dtype", [], [False, False])]
-    for i, model in enumerate(models):
-        model.save_model(tmp_path / str(i))
-        loaded = make().load_model(tmp_path / str(i)).set_params(categorical_features="from_dtype").fit(X, y)
-        loaded.save_model(tmp_path / str(i))
-        assert (tmp_path / str(i)).read_bytes() == (tmp_path / "0").read_bytes()
-
-
 def test_what_is_no_column_of_categories_is_refused(rows):
     x, g, y = rows
     X = frame(x, g)
@@ -219,18 +207,3 @@ def test_several_outputs(rows, tmp_path):
     model.set_params(warm_start=True, max_iter=32).fit(X, Y)
     with pytest.raises(ValueError, match="continues a model of categories"):
         model.set_params(max_iter=34, categorical_features=[0, 1]).fit(X, Y)
-
-
-def test_damaged_categories_are_refused(rows, tmp_path):
-    x, g, y = rows
-    make().fit(frame(x, g), y).save_model(tmp_path / "model")
-    whole = without_digest((tmp_path / "model").read_bytes())
-    for old, new, message in (
-        (b'"categories": [[1, ', b'"categories": [[7, ', "categories of the column 7"),
-        (b'"level 1", "level 10"', b'"level 1", "level  1"'.replace(b"level  1", b"level 11"), "must differ"),
-        (b'"categories": [[1, ', b'"categories": [[0, ', "both by categories and by a threshold"),
-    ):
-        assert old in whole
-        (tmp_path / "damaged").write_bytes(whole.replace(old, new))
-        with pytest.raises(ValueError, match=message):
-            HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "damaged")

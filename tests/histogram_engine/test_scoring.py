@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, make_scorer
 
 from makers import make_engine
 from ordinal_objectives import metrics
-from ordinal_objectives.scorers import get_scorer, get_scorer_names
+from ordinal_objectives.scorers import get_scorer
 
 NAMES = np.array(["low", "middle", "high"])
 
@@ -103,27 +103,6 @@ def test_a_scorer_cannot_change_the_rows(data):
     with pytest.raises(ValueError, match="scorer of scoring must not change the arrays"):
         make(scoring=scorer, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
     assert_array_equal(X_val, X[:50])
-
-
-@pytest.mark.filterwarnings("ignore:The rank correlation is undefined")
-@pytest.mark.parametrize("name", get_scorer_names())
-def test_every_scorer_of_the_package_ends_a_training(data, name):
-    """tau_b is NaN as long as all rows get one label, as before the first tree."""
-    X, y, X_val, y_val = data
-    model = make(scoring=name, early_stopping=True).fit(X, y, X_val=X_val, y_val=y_val)
-    scores = model.evals_result_["validation_score"]
-    assert model.n_iter_ == int(np.argmax(scores))
-    assert model.n_iter_ > 0 or name == "neg_ece"  # shares are calibrated
-    assert_allclose(scores[model.n_iter_], get_scorer(name)(model, X_val, y_val))
-
-
-def test_a_continued_training_measures_the_earlier_trees_as_well(data):
-    X, y, X_val, y_val = data
-    how = {"X_val": X_val, "y_val": y_val}
-    whole = make(eval_metric="mae", early_stopping=False).fit(X, y, **how)
-    parts = make(eval_metric="mae", early_stopping=False, warm_start=True).set_params(max_iter=5).fit(X, y, **how)
-    parts.set_params(max_iter=12).fit(X, y, **how)
-    assert_allclose(parts.evals_result_["validation_mae"], whole.evals_result_["validation_mae"])
 
 
 def test_verbose_prints_what_is_measured(data, capsys):

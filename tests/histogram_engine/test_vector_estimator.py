@@ -131,21 +131,6 @@ def test_the_validation_loss_is_that_of_predictions(data):
     assert model.evals_result_["validation"][-1] == pytest.approx(expected, rel=1e-6)
 
 
-def test_results_do_not_depend_on_threads(data):
-    X, y = data
-    one, two = (make(n_jobs=n).fit(X, y).predict_proba(X) for n in (1, 2))
-    np.testing.assert_array_equal(one, two)
-
-
-def test_auto_is_whatever_the_loss_allows(data):
-    X, y = data
-    model = make(proportional="auto", max_iter=2).fit(X, y)
-    assert model.proportional_ is False
-    model = make(proportional="auto", max_iter=2, loss="cumulative_link", shift_l2=3.0).fit(X, y)
-    assert model.proportional_ is True
-    assert model.predict_raw(X).shape == model._scores(X).shape == (900,)
-
-
 @pytest.mark.parametrize("proportional", [True, False, "auto"])
 def test_a_file_keeps_whether_thresholds_move_with_x(data, tmp_path, proportional):
     X, y = data
@@ -158,14 +143,6 @@ def test_a_file_keeps_whether_thresholds_move_with_x(data, tmp_path, proportiona
     (tmp_path / "model").write_bytes(content.replace(b"model 1\n", b"model 2\n", 1))
     with pytest.raises(ValueError, match="has format version 2; this version of ordinal_objectives reads version 1"):
         HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "model")
-
-
-def test_two_classes_have_one_threshold_and_a_decision_function(data):
-    X, y = data
-    model = make(max_iter=5).fit(X, (y > 2).astype(int))
-    expected = make(max_iter=5, proportional=True, threshold_update="newton").fit(X, (y > 2).astype(int))
-    np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-6)
-    np.testing.assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("gain", ["vector", "scalar", "joint"])

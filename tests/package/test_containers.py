@@ -15,33 +15,9 @@ from ordinal_objectives import (
     OrdinalDistributionRegressor,
     OrdinalLabels,
 )
-from ordinal_objectives.estimators.held_out import check_groups
-from ordinal_objectives.estimators.random_effects import as_groups
 from ordinal_objectives.metrics import ordinal_log_loss
 
 SIZES = ["small", "medium", "large"]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["Ann", np.nan, "Bob"],
-        [np.array("Ann"), np.nan, np.array("Bob")],
-        np.array(["Ann", np.nan, "Bob"], dtype=np.dtypes.StringDType(na_object=np.nan)),
-    ],
-    ids=["list", "arrays", "StringDType"],
-)
-def test_nan_beside_text_is_no_name(names):
-    """NumPy makes the text 'nan' of it in a list, and its strings compare it as they do any other."""
-    with pytest.raises(ValueError, match=r"groups .* have none"):
-        check_groups(names, 3)
-    with pytest.raises(ValueError, match="rater must have no missing entry"):
-        OrdinalLabels.from_raters([0, 1, 2], names, [1, 2, 3], n_rows=3)
-    found = as_groups(names).ravel().tolist()
-    assert found[::2] == ["Ann", "Bob"]
-    assert found[1] != found[1]
-    with pytest.raises(ValueError, match="y contains missing labels"):
-        HistGradientBoostingMultiOutputClassifier(max_iter=1).fit(np.eye(3), ["Ann", np.nan, "Bob"])
 
 
 @pytest.mark.parametrize(

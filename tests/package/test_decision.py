@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from ordinal_objectives.decision import RULES, KappaRule, decide
+from ordinal_objectives.decision import RULES, decide
 
 ERRORS = {
     "median": lambda true, predicted: np.abs(true - predicted),
@@ -84,15 +83,6 @@ def test_two_equal_classes_give_the_lower_one(rule):
     assert decide([[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]], rule).tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("rule", RULES)
-def test_input_is_not_changed(rule, dtype):
-    P = probabilities(1, 5).astype(dtype)
-    before = P.copy()
-    decide(P, rule)
-    assert np.array_equal(P, before)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -110,16 +100,3 @@ def test_input_is_not_changed(rule, dtype):
 def test_bad_input_is_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         decide(*arguments)
-
-
-def test_frames_of_costs_have_the_columns_of_the_probabilities():
-    names = ["low", "middle", "high"]
-    proba = pd.DataFrame([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], columns=names)
-    costs = pd.DataFrame([[0.0, 1.0, 2.0], [3.0, 0.0, 1.0], [9.0, 3.0, 0.0]], names, names)
-    assert decide(proba, cost_matrix=costs).tolist() == decide(proba.to_numpy(), cost_matrix=costs).tolist() == [1, 2]
-    assert KappaRule.fit(proba, costs).decide(proba)[1] == 2
-    for wrong in (costs.loc[names[::-1], names[::-1]], costs[names[::-1]]):
-        with pytest.raises(ValueError, match="cost_matrix must have its classes in the order"):
-            decide(proba, cost_matrix=wrong)
-        with pytest.raises(ValueError, match="weights must have its classes in the order"):
-            KappaRule.fit(proba, wrong)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +17,6 @@ from ordinal_objectives import _core
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.threads import effective_n_threads
-from ordinal_objectives.utils.extras import versions
 
 
 @pytest.mark.slow
@@ -163,16 +160,3 @@ def test_instruction_sets():
     assert _core.instruction_set() == names[0]
     assert not _core.select_instruction_set("none such")
     assert _core.instruction_set() == names[0]
-
-
-def test_extras_for_users_are_in_all_and_in_the_versions():
-    tomllib = pytest.importorskip("tomllib")
-    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
-    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    named = set(re.findall(r"\[(.*?)\]", " ".join(extras["all"]))[0].split(","))
-    clusters = {"dask", "ray", "spark"}
-    assert named | clusters | {"all", "demo", "gpu"} | {"test", "bench", "distributions", "docs", "lint", "dev"} == set(
-        extras
-    )
-    packages = {re.match(r"[\w-]+", one)[0] for extra in (*named, *clusters, "gpu", "all") for one in extras[extra]}
-    assert packages - {"ordinal-objectives"} <= set(versions())

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +14,8 @@ from makers import make_lgb, make_xgb
 from ordinal_objectives import AllThreshold
 from ordinal_objectives.leaves.vector import Shifts
 from ordinal_objectives.rows import MarginStatistics
-from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec, parameter_names
+from ordinal_objectives.spec import ENTRY_POINTS, OrdinalSpec
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "threshold_updates.md"
 # Their parameters are among the options, with the defaults of the entry point.
 BY_OPTIONS = ("xgb.cv", "xgb.dask.train", "lgbm.cv")
 
@@ -48,21 +45,6 @@ def test_the_table_tells_the_defaults_of_the_signatures(entry):
     assert found["split_outputs"].default == "score" if "split_outputs" in found else method is None
 
 
-@pytest.mark.parametrize("entry", BY_OPTIONS)
-def test_entry_points_without_signature_default_as_train(entry):
-    entered, train = ENTRY_POINTS[entry], ENTRY_POINTS[f"{entry.partition('.')[0]}.train"]
-    names = ("threshold_update", "proportional", "shift_method")
-    assert [getattr(entered, name) for name in names] == [getattr(train, name) for name in names]
-
-
-def test_the_guide_has_the_table():
-    names = ("name", "threshold_update", "proportional", "shift_method", "reason")
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
-    lines += ["| " + " | ".join(str(getattr(entry, name)) for name in names) + " |" for entry in ENTRY_POINTS.values()]
-    table = "\n".join(lines)
-    assert table in GUIDE.read_text(), f"replace the table by\n{table}"
-
-
 LINKED = AllThreshold("probit")
 
 
@@ -78,20 +60,6 @@ def test_a_link_beside_a_loss_that_has_another_is_refused(entry):
         assert OrdinalSpec.of(entry, loss=LINKED, link=same).loss is LINKED
     with pytest.raises(ValueError, match="link must be one of"):
         OrdinalSpec.of(entry, loss=LINKED, link="logistic")
-
-
-def test_a_spec_does_not_change():
-    given = [0.0, 1.0, 2.0]
-    spec = OrdinalSpec.of("xgb.train", n_classes=4, thresholds=given, proportional=np.True_)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        spec.hessian = "majorized"
-    given[0] = 5.0
-    assert spec.thresholds is not None
-    assert spec.thresholds.tolist() == [0.0, 1.0, 2.0]
-    assert spec.proportional is True
-    again = pickle.loads(pickle.dumps(spec))
-    assert again.loss == spec.loss
-    assert again.entry_point == spec.entry_point
 
 
 @pytest.mark.parametrize(
@@ -207,13 +175,3 @@ def test_hosts_continue_with_shared_shifts(make, name, most, ordinal_data, monke
     separate = continued()
     np.testing.assert_allclose(separate.predict_proba(X), model.predict_proba(X), atol=1e-6)
     np.testing.assert_allclose(separate._record.training_loss, model._record.training_loss, rtol=1e-6)
-
-
-def test_the_fields_say_who_takes_them():
-    """`train` takes the parameters of its signature, and the classifiers theirs."""
-    signature = signature_of("xgb.train")
-    assert {name for name in parameter_names() if name in signature} == set(parameter_names("train"))
-    for name in ("XGBOrdinalClassifier", "HistGradientBoostingOrdinalClassifier"):
-        taker = "engine" if name.startswith("Hist") else "classifier"
-        assert {one for one in parameter_names() if one in signature_of(name)} == set(parameter_names(taker))
-    assert "split_outputs" not in parameter_names(in_files=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import lightgbm
 import numpy as np
 import pytest
-import xgboost
 
 from makers import LGB_DEFAULTS, SKLEARN_DEFAULTS, XGB_DEFAULTS, watching
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.utils.validation import check_codes, check_sample_weight
@@ -82,19 +79,6 @@ def test_a_weight_that_is_nothing_beside_the_others_counts_as_zero(name, rows):
     with_it = make(**params).fit(X, y, sample_weight=nothing)
     without = make(**params).fit(X, y, sample_weight=np.where(nothing < 1.0, 0.0, 1.0))
     np.testing.assert_array_equal(with_it.predict_proba(X), without.predict_proba(X))
-
-
-@pytest.mark.parametrize("weight", [1e30, 1e-20])
-def test_the_hosts_own_training_functions_refuse_too(weight, rows):
-    X, y = rows
-    weights = np.full(len(y), weight)
-    with pytest.raises(ValueError, match="sample_weight must sum to between"):
-        oxgb.train({"nthread": 1}, xgboost.DMatrix(X, y, weight=weights), 2)
-    with pytest.raises(ValueError, match="sample_weight must sum to between"):
-        olgbm.train({"num_threads": 1, "verbosity": -1}, lightgbm.Dataset(X, y, weight=weights), 2)
-    dtrain, dvalid = xgboost.DMatrix(X, y), xgboost.DMatrix(X, y, weight=weights)
-    with pytest.raises(ValueError, match="weight of an evaluation set must sum to between"):
-        oxgb.train({"nthread": 1}, dtrain, 2, evals=[(dvalid, "valid")], verbose_eval=False)
 
 
 def test_weights_of_classes_are_named_beside_those_of_rows(rows):
