@@ -1,4 +1,4 @@
-"""The evaluation data are fetched from a server on this machine: whole, changed, missing, broken off, there already."""
+"""The evaluation data are fetched from a server on this machine: whole, changed, missing, broken off."""
 
 from __future__ import annotations
 

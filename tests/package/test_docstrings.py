@@ -1,4 +1,4 @@
-"""The examples in the docstrings run, and every public name has one."""
+"""The examples in the docstrings run."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ EACH = pytest.mark.parametrize("name", MAKERS)
 
 @EACH
 def test_memory_does_not_grow(name):
-    _, growth = grown(name, 24, 72, warm=12)
+    _, growth = grown(name, 16, 32, warm=8)
     assert growth < 0.01
 
 

@@ -1,4 +1,4 @@
-"""Files stay readable, no two classes share a name, and what is private to a class stays with it."""
+"""Files stay readable, and house.py counts what it says."""
 
 from __future__ import annotations
 

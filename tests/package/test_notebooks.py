@@ -1,4 +1,4 @@
-"""Notebooks have outputs, and the quickstart is its script in examples.
+"""The notebook of the quickstart is its script in examples.
 
 The notebook of the thesis shows the tables of the results: tests/benchmarks/test_evidence.py compares them.
 """
