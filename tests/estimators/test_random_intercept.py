@@ -326,7 +326,7 @@ def test_a_model_goes_on_with_its_effects():
 
 def test_intervals_of_two_columns_cover_the_effects():
     covered = []
-    for seed in range(8):
+    for seed in range(24):
         X, y, effects = crossed(seed)
         found = make(random_intercept=[3, 4], linear=True, linear_l2=1.0, max_iter=10).fit(X, y).random_effects_
         pairs = zip(found.values(), effects, strict=True)
