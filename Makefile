@@ -33,9 +33,12 @@ test: $(VENV)/installed-test
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # The quick tests of what the native code computes, on each of this processor's instruction sets but the best, which
-# `make test` takes.
-COMPUTED := tests/rows/test_statistics.py tests/rows/test_link_kernel.py tests/rows/test_leaf_sums.py \
-	tests/rows/test_margin_statistics.py tests/trees tests/histogram_engine tests/distributions/test_regressor.py
+# `make test` takes. An instruction set can only make a kernel's numbers wrong: these compare each kernel with NumPy, and
+# trees of each criterion with the oracle's. What the estimators make of them is the same on all.
+KERNELS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) $(addprefix tests/trees/test_,leaves.py \
+	predictions.py) $(addprefix tests/histogram_engine/test_,engine_oracle.py engine_high_order.py vector_engine.py \
+	vector_criterion.py multi_output_criterion.py category_splits.py row_sampler.py engine_cross_terms.py)
+COMPUTED := $(KERNELS) tests/rows/test_margin_statistics.py tests/trees/test_vector_leaves.py
 OTHER_SETS := from ordinal_objectives import _core; print(*_core.instruction_sets()[1:])
 test-instruction-sets: $(VENV)/installed-test
 	for set in $$($(BIN)/python -c '$(OTHER_SETS)'); do \
@@ -90,10 +93,13 @@ test-fast: dev
 # The native tests on an extension module built with the compiler's sanitizers, whose runtime must be loaded before
 # Python. First a mistake made on purpose, which must be reported; then the tests, where nothing may be. A report goes to
 # the standard error of a process that it ends, so nothing is captured.
-NATIVE_TESTS := $(addprefix tests/rows/test_,statistics.py link_kernel.py leaf_sums.py) tests/trees/test_leaves.py \
-	tests/histogram_engine
-# Names reach no kernel; mirrors, stored models and replays compare the numbers of trainings that other tests run.
-REACHING := not other_names and not mirrored and not golden and not replay
+# An address is wrong or right whatever the numbers are: the kernels, and beside them what reads files, samples, blocks,
+# categories and odd layouts; of each the quick tests.
+NATIVE_TESTS := $(KERNELS) $(addprefix tests/histogram_engine/test_,engine_inputs.py engine_binning.py engine_estimator.py \
+	engine_pruning.py categorical_features.py constraints.py goss.py multi_output_steps.py restricted_outputs.py \
+	row_blocks.py)
+# Replays compare the numbers of trainings that other tests run.
+REACHING := not replay
 
 # What the package needs is taken from $(VENV): the instrumented build alone is installed.
 .venv-%/instrumented: $(VENV)/installed-test
@@ -112,7 +118,7 @@ sanitize: RUN = env LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $(STDLIB)
 	PYTHONMALLOC=malloc .venv-address/bin/python
 sanitize: .venv-address/instrumented
 	$(RUN) tests/native/native_mistakes.py overrun 2>&1 | grep heap-buffer-overflow
-	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k '$(REACHING)' $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -m 'not slow' -k '$(REACHING)' $(NATIVE_TESTS)
 
 # OpenBLAS's and LightGBM's threads are not instrumented; polars and Arrow do not start beside the runtime, so tests that
 # import them are left out. Older runtimes need addresses that are not randomised.
@@ -120,16 +126,18 @@ sanitize: .venv-address/instrumented
 # thread, where nothing races: a test with threads says so in its name, or its file stands here.
 SERIAL := $(REACHING) and not lightgbm and not flipped_bits and not sse2 and not avx2 and not few_rows_and_heavy and \
 	not shared_out_to_leaves
-THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or criteria or oracle or goss or \
-	judged_steps or high_order or cross_terms or binning or pruning or uneven or light_rows or engine_estimator or \
-	warm_start or row_blocks or vector_engine or vector_estimator or leaf_weights or several_values or drawn_for_each_node
-UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(NATIVE_TESTS))
+THREADED := thread or helpers or parts or keep_no_histogram or seed_alone or oracle or goss or high_order or \
+	cross_terms or binning or pruning or uneven or light_rows or row_blocks or vector_engine or leaf_weights or \
+	several_values or drawn_for_each_node
+THREADED_TESTS := $(NATIVE_TESTS) $(addprefix tests/histogram_engine/test_,engine_guarantees.py multi_output_estimator.py)
+UNINSTRUMENTED = $(shell grep -lrE '^import (polars|pyarrow)' --include='test_*.py' $(THREADED_TESTS))
 sanitize-threads: RUN = $$(setarch -R true 2>/dev/null && echo setarch -R) \
 	env LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $(STDLIB)" OPENBLAS_NUM_THREADS=1 TSAN_OPTIONS=halt_on_error=1 \
 	.venv-thread/bin/python
 sanitize-threads: .venv-thread/instrumented
 	$(RUN) tests/native/native_mistakes.py race 2>&1 | grep 'data race'
-	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -k '$(SERIAL) and ($(THREADED))' $(addprefix --ignore=,$(UNINSTRUMENTED)) $(NATIVE_TESTS)
+	$(RUN) -m pytest --quiet --capture=no $(PYTEST_ARGS) -m 'not slow' -k '$(SERIAL) and ($(THREADED))' \
+		$(filter-out $(UNINSTRUMENTED),$(THREADED_TESTS))
 
 # The core on platforms that the tests do not run on: it must compile there without a warning, and where something runs
 # its programs, one checks sums and splits. "one lane" is what compilers without GCC's vector extension, as MSVC, get.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives import LGBMOrdinalClassifier, XGBOrdinalClassifier
+from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from pairs import each_pair
 
@@ -30,7 +30,6 @@ UPDATES: dict[str, dict[str, object]] = {
 CLOSE = {"joint": 1e-6, "auto": 1e-6}
 TRAINS = [("oxgb.train", update) for update in UPDATES]
 TRAINS += [("xgboost.train", update) for update in ("fixed", "newton", "schur", "host")]
-EACH = pytest.mark.parametrize(("train", "update"), TRAINS)
 
 
 @pytest.fixture(scope="module")
@@ -194,19 +193,3 @@ def test_lightgbms_boosters_are_saved_in_callbacks(rows, tmp_path, update):
             data = lightgbm.Dataset(X, y, free_raw_data=False)
             again = olgbm.train(QUIET, data, ROUNDS - n, init_model=again, **UPDATES[update])
         np.testing.assert_allclose(olgbm.predict_proba(again, X), olgbm.predict_proba(whole, X), atol=1e-6)
-
-
-@pytest.mark.parametrize("linear", [False, True])
-def test_lightgbms_classifier_is_saved_in_callbacks(rows, tmp_path, linear):
-    X, y = rows
-
-    def save(env):
-        olgbm.save_model(env.model, tmp_path / f"{env.iteration + 1}.txt")
-
-    options = {"classes": LABELS, "linear": linear, "n_jobs": 1, "verbose": -1, "decision_rule": "mode"}
-    whole = LGBMOrdinalClassifier(n_estimators=3, **options).fit(X, LABELS[y], callbacks=[save])
-    for n, stage in enumerate(whole.staged_predict_proba(X), 1):
-        loaded = LGBMOrdinalClassifier().load_model(tmp_path / f"{n}.txt")
-        np.testing.assert_allclose(loaded.predict_proba(X), stage, atol=1e-12)
-        assert set(loaded.predict(X)) <= set(LABELS)
-        assert loaded.decision_rule == "mode"

@@ -268,24 +268,6 @@ def test_what_one_worker_may_not_hold_is_named(client, spoiled, value, message):
         oxgb_dask.train(client, PARAMS, good, 1, n_classes=N_CLASSES, evals=[(matrix, "valid")])
 
 
-def test_weights_of_nothing_and_rows_without_a_label_are_named(client):
-    X, y, w = data(300)
-    workers = addresses(client)
-    zeros = dask_matrix(client, X, y, 0 * w, chunks=[100, 200], workers=workers[:2])
-    with pytest.raises(ValueError, match="weights of the training set are zero for every row"):
-        oxgb_dask.train(client, PARAMS, zeros, 1)
-    X_, y_ = on_workers(client, [X], [100, 200], workers[:2]) + on_workers(client, [y], [150, 150], workers[:2])
-    with pytest.raises(
-        ValueError, match=r"labels of the training set must be partitioned as X is; got 150 for .00 rows"
-    ):
-        oxgb_dask.train(client, PARAMS, xgboost.dask.DaskDMatrix(client, X_, y_), 1)
-    some = w * (np.arange(300) >= 100)  # one worker may have nothing that counts
-    dtrain = dask_matrix(client, X, y, some, chunks=[100, 200], workers=workers[:2])
-    found = oxgb.threshold_record(oxgb_dask.train(client, PARAMS, dtrain, 2)["booster"])
-    alone = oxgb.train(PARAMS, xgboost.DMatrix(X, y, weight=some), 2)
-    assert farthest(found, oxgb.threshold_record(alone)) < 1e-6
-
-
 class KillOne(xgboost.callback.TrainingCallback):
     """Kills the process of one worker in the third round."""
 

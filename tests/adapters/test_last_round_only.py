@@ -141,19 +141,6 @@ def test_attach_needs_the_matrix_and_fits_to_its_score(rows, params):
 
 
 @KINDS
-def test_early_stopping_is_refused(rows, params):
-    X, y, dtrain = rows
-    evals = {"evals": [(dtrain, "t")], "verbose_eval": False, "threshold_update": "newton"}
-    with pytest.raises(ValueError, match=r"early_stopping_rounds=3 is not allowed here: booster='(dart|gblinear)'"):
-        oxgb.train(params, dtrain, 20, early_stopping_rounds=3, **evals)
-    with pytest.raises(ValueError, match=r"EarlyStopping is not allowed here"):
-        oxgb.train(params, dtrain, 20, callbacks=[xgboost.callback.EarlyStopping(rounds=3)], **evals)
-    model = XGBOrdinalClassifier(early_stopping_rounds=3, threshold_update="newton", **params)
-    with pytest.raises(ValueError, match=r"early_stopping_rounds=3 is not allowed here"):
-        model.fit(X, y, eval_set=[(X, y)])
-
-
-@KINDS
 def test_an_early_stop_of_xgboost_itself_is_refused_at_predict(rows, ordinal_data, params):
     _, _, dtrain = rows
     dvalid = xgboost.DMatrix(*ordinal_data(100, seed=5))
@@ -167,16 +154,6 @@ def test_an_early_stop_of_xgboost_itself_is_refused_at_predict(rows, ordinal_dat
     with pytest.raises(ValueError, match=rf"only iteration_range=\(0, {rounds}\)"):
         oxgb.predict_proba(booster, dvalid)
     assert oxgb.predict_proba(booster, dvalid, (0, rounds)).shape == (100, 5)
-
-
-def test_dart_without_drops_keeps_every_round(rows):
-    _, y, dtrain = rows
-    booster = oxgb.train({**DART, "rate_drop": 0.0}, dtrain, 8, threshold_update="newton")
-    record = oxgb.threshold_record(booster)
-    for t in range(1, 9):
-        score = booster.predict(dtrain, output_margin=True, iteration_range=(0, t)).astype(float)
-        assert record.training_loss[t] == pytest.approx(LOSS.value(score, y, record.at(t)).mean(), rel=1e-6)
-        assert oxgb.predict_proba(booster, dtrain, (0, t)).shape == (400, 5)
 
 
 def test_cross_validation_checks_the_configuration_too(rows):

@@ -97,11 +97,6 @@ def test_damaged_files_are_refused(text, tmp_path):
     assert not paths
 
 
-def test_a_whole_text_is_whole(text, tmp_path):
-    (tmp_path / "model.txt").write_text(text)
-    assert olgbm.load_model(tmp_path / "model.txt").num_trees() == 6
-
-
 @pytest.mark.parametrize(
     ("update", "more"),
     [

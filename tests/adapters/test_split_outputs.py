@@ -20,7 +20,6 @@ from shifting import N_CLASSES, data
 VALUES = ("score", 1, 2, "all")
 # How many of the outputs judge splits.
 COUNTS = (1, 2, 3, N_CLASSES - 1)
-BARE = {"base_score": 0.0, "disable_default_eval_metric": 1, "max_depth": 3, "nthread": 1}
 REG_LAMBDA, SHIFT_L2 = 2.0, 3.0
 
 
@@ -99,23 +98,6 @@ def test_min_child_weight_bounds_the_hessian_of_the_score(value, penalty):
         assert booster.get_dump()[0].count("leaf=") == n_leaves
         kept = json.loads(booster.save_config())["learner"]["gradient_booster"]["tree_train_param"]
         assert float(kept["min_child_weight"]) == pytest.approx(share * weight)
-
-
-@pytest.mark.parametrize("value", [2, np.int64(2), "all"])
-def test_every_entry_point_passes_it_on(value):
-    X, y = data(300)
-    dtrain = xgboost.DMatrix(X, y)
-    expected = train(X, y, split_outputs=value).get_dump()
-    objective = oxgb.OrdinalObjective(N_CLASSES, proportional=False, split_outputs=value)
-    assert xgboost.train(BARE, dtrain, 5, obj=objective, callbacks=[objective.callback]).get_dump() == expected
-    model = make_xgb(n_estimators=5, max_depth=3, shift_method="host", split_outputs=value, subsample=1.0).fit(X, y)
-    assert model.booster_.get_dump() == expected
-    given = {"folds": [(np.arange(200), np.arange(200, 300))], "as_pandas": False, "proportional": False}
-    one, other = (
-        oxgb.cv({"max_depth": 3, "nthread": 1}, dtrain, 5, shift_method="host", **given, **options)
-        for options in ({}, {"split_outputs": value})
-    )
-    assert one != other
 
 
 ALONE = r"split_outputs=2 belongs to shifts that XGBoost fits itself: pass shift_method='host' with it"

@@ -116,21 +116,6 @@ def test_rounds_that_raise_the_loss_are_counted(ordinal_data, library, update):
     assert record.diagnostics["n_raised"] == objective.diagnostics_["n_raised"] == rises.sum()
 
 
-def test_an_absent_class_keeps_its_column(ordinal_data):
-    X, y = ordinal_data(300, 4)
-    for missing in range(4):
-        keep = y != missing
-        for library, module in (("xgboost", oxgb), ("lightgbm", olgbm)):
-            for loss in ("all_threshold", "cumulative_link"):
-                objective = module.OrdinalObjective(4, loss=loss)
-                record, proba = train(library, objective, X[keep], y[keep], 30)
-                assert proba.shape[1] == 4
-                assert np.isfinite(proba).all()
-                assert np.isfinite(record.training_loss).all()
-                assert (np.diff(record.training_loss) < 1e-6).all()
-                assert proba[:, missing].mean() < 0.05
-
-
 @pytest.mark.parametrize("update", ["newton", "schur"])
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_an_objective_that_nobody_holds_is_freed(library, update, ordinal_data):

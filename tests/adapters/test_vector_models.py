@@ -75,15 +75,6 @@ def test_classifiers_stop_early_and_go_on(make):
     assert more._record.n_iterations >= model.n_iter_ + 3
 
 
-@CLASSIFIERS
-@pytest.mark.parametrize("update", ["schur", "fixed"])
-def test_updates_that_take_no_shifts_are_proportional(make, update):
-    X, y = data(300)
-    assert make(n_estimators=2, threshold_update=update).fit(X, y).proportional_
-    with pytest.raises(ValueError, match=f"proportional=False is not possible here: threshold_update='{update}'"):
-        make(n_estimators=2, threshold_update=update, proportional=False).fit(X, y)
-
-
 @pytest.mark.parametrize("options", [{"proportional": False}, {"proportional": True}], ids=["shifts", "joint"])
 def test_cross_validation_follows_every_fold(options):
     X, y = data()

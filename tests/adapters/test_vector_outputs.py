@@ -298,17 +298,6 @@ def test_start_scores_are_those_of_the_score_alone():
     np.testing.assert_allclose(moved, start, rtol=1e-6)
 
 
-def test_two_classes_have_no_shifts_to_fit():
-    X, y = data(300)
-    y = (y > 2).astype(int)
-    one, other = (
-        XGBOrdinalClassifier(n_estimators=8, max_depth=3, n_jobs=1, **options).fit(X, y)
-        for options in ({"shift_method": "host"}, {"proportional": True})
-    )
-    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-5)
-    assert not one.predict_shifts(X).any()
-
-
 def test_a_threshold_without_rows_on_one_side_takes_no_shift():
     X, y = data()
     y[y == 4] = 3

@@ -17,7 +17,7 @@ from claims.accuracy import plain_call
 from claims.report import accuracy_report, accuracy_tables, recompute
 from lib import generated
 from lib.generated import Table
-from lib.methods import MULTICLASS, OURS, PROPORTIONAL, ROUNDED
+from lib.methods import MULTICLASS, OURS, ROUNDED
 from lib.set_ratios import runs_of
 
 pytestmark = pytest.mark.slow
@@ -208,24 +208,3 @@ def test_ranks(small):
     assert small["sixteen quantile failures"].rows == [
         {"method": "peer", "data": "b", "seeds": "2", "reasons": "no, never"}
     ]
-
-
-def test_variants_and_decisions(tmp_path):
-    rows = []
-    for data, changed in (("a", 0.4), ("b", 0.1)):
-        for seed in (0, 1):
-            base = {"data": data, "seed": seed, "experiment": "ablation"}
-            rows += [row(PROPORTIONAL, 0.2, 0.2, **base), row("joint", 0.2, changed, **base)]
-            rows += [row(ROUNDED, 0.2, 0.1, **base)]
-            base["experiment"] = "sixteen decisions"
-            rows += [row(f"{OURS}, median", 0.2, 0.2, **base), row(f"{OURS}, mode", 0.1, 0.4, **base)]
-    found = read(rows, tmp_path)
-    # Log ratios of log 2 and -log 2: their 95% interval reaches to 12.706 of them, by Student's t of two sets.
-    assert found["ablation"].cell("MAE", {"variant": "joint"}) == "1.000 [0.000, 6682.651], 1.000 (1 / 0 / 1; 1.000)"
-    assert found["ablation"].cell("RPS", {"variant": ROUNDED}) == "-"
-    assert found["ablation"].cell("sets", {"variant": ROUNDED}) == "2"
-    assert found["ablation"].cell("zero-one", {"variant": "joint"}) == "1.000 [1.000, 1.000], 1.000 (0 / 2 / 0; 1.000)"
-    assert (
-        found["sixteen quantile decisions"].cell("MAE", {"variant": f"{OURS}, mode"})
-        == "2.000 [2.000, 2.000], 2.000 (0 / 0 / 2; 0.500)"
-    )

@@ -1,4 +1,4 @@
-"""The evaluation data are fetched from a server on this machine: whole, changed, missing, broken off, there already."""
+"""The evaluation data are fetched from a server on this machine: whole, changed, missing, broken off."""
 
 from __future__ import annotations
 
@@ -105,13 +105,6 @@ def test_a_fetched_file_has_the_rows_of_the_table(run, folder, file):
     assert list(folder.iterdir()) == [file]
 
 
-def test_a_file_that_is_there_is_kept(run, server, file):
-    run(data_set(ROWS))
-    before = file.stat().st_mtime_ns
-    assert run(data_set(ROWS)) == (0, ["cars: is there"])
-    assert (file.stat().st_mtime_ns, server.asked) == (before, ["/cars.arff"])
-
-
 @pytest.mark.parametrize(
     ("at", "said"), [("cars.arff", "sha256"), ("none.arff", "404"), ("cars.arff.broken", "Incomplete")]
 )
@@ -123,23 +116,6 @@ def test_what_is_wrong_missing_or_broken_off_leaves_no_file(run, folder, at, sai
     assert said in line
     assert not list(folder.iterdir())
     assert run(data_set(ROWS)) == (0, ["cars: fetched"])  # the next call
-
-
-def test_another_file_of_that_name_is_named_and_left(run, server, folder, file):
-    folder.mkdir()
-    file.write_bytes(gzip.compress(b"a,target\n1,2\n"))
-    status, (line,) = run(data_set(ROWS))
-    assert status == 1
-    assert "B_cars.csv.gz" in line
-    assert gzip.decompress(file.read_bytes()) == b"a,target\n1,2\n"
-    assert not server.asked
-
-
-def test_one_failure_stops_no_other_set(run, server):
-    server.files["other"] = b""
-    wrong = data_set("", set="wrong", file="B_wrong")
-    refused = data_set("", set="closed", not_fetched="Ask its makers.")
-    assert run(wrong, refused, data_set(ROWS))[1][1:] == ["closed: not fetched: Ask its makers.", "cars: fetched"]
 
 
 def packed(frame: pd.DataFrame, kind: str) -> bytes:
@@ -174,23 +150,6 @@ def test_every_format_gives_the_same_rows(kind, given, run, server):
     frame = pd.DataFrame({"a": [1.5, 2.25], "b": np.float32([3, 4]), "c": [0, 1]})
     server.files["file"] = packed(frame, kind)
     assert run(data_set("1.5,3,0\n2.25,4,1\n", **given), at="file")[1] == ["cars: fetched"]
-
-
-def test_columns_are_dropped_the_target_moved_and_recoded(run, server, file):
-    frame = pd.DataFrame({"id": [1, 2, 3], "y": [0, 1, None], "a": ["None", "WD ", "x"], "b": [None, 2, 3]})
-    given = {"format": "parquet", "drop": "id", "target": "y", "recode": "0.0=no 1.0=yes"}
-    server.files["file"] = packed(frame, "parquet")
-    assert run(data_set("none_,,no\nWD,2,yes\n", **given), at="file")[1] == ["cars: fetched"]
-    file.unlink()
-    assert run(data_set("WD,2,yes\n", **given, complete="yes"), at="file")[1] == ["cars: fetched"]
-
-
-def test_the_folder_and_the_sets_must_be_named(monkeypatch, capsys):
-    monkeypatch.delenv("ORDINAL_DATA", raising=False)
-    for arguments, said in (([], "ORDINAL_DATA"), (["oslo"], "oslo")):
-        with pytest.raises(SystemExit):
-            fetch_data.main(arguments)
-        assert said in capsys.readouterr().err
 
 
 def test_the_table_and_the_loader_name_the_same_sets_shapes_and_classes():

@@ -41,25 +41,3 @@ def test_a_second_run_measures_what_the_first_left(open_store, jobs):
     assert {(row["data"], int(row["seed"]), float(row["error"]) > 1) for row in rows} == {
         (case["data"], case["seed"], case["seed"] == 1) for case in CASES
     }
-
-
-def test_a_run_that_is_stopped_loses_the_case_it_was_at(open_store):
-    def stopped(case):
-        if case == CASES[2]:
-            raise KeyboardInterrupt
-        return measure(case)
-
-    with pytest.raises(KeyboardInterrupt):
-        resume(open_store(), CASES, stopped)
-    assert missing(CASES, open_store().rows) == CASES[2:]
-
-
-@pytest.mark.parametrize("kept", [-5, 25])
-def test_half_a_line_is_taken_out(tmp_path, kept):
-    """Of the last row, or of the first, where the columns' names alone are left."""
-    path = tmp_path / "runs.csv"
-    resume(CsvFile(path, COLUMNS), CASES, lambda case: measure(case)[:1])
-    text = path.read_text()
-    path.write_text(text[:kept])
-    resume(CsvFile(path, COLUMNS), CASES, lambda case: measure(case)[:1])
-    assert path.read_text() == text

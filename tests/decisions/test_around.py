@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, ShuffleSplit
+from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -107,28 +107,6 @@ def test_a_class_without_rows(kind):
 
 
 @AROUND
-def test_parameters_of_the_classifier_inside(kind, data):
-    X, codes = data
-    model = kind(make_engine())
-    search = GridSearchCV(model, {"estimator__max_iter": [1, 15]}, cv=2, scoring="neg_log_loss").fit(X, codes)
-    assert search.best_params_ == {"estimator__max_iter": 15}
-    model.set_params(estimator__max_iter=3).fit(X, codes)
-    copy = clone(model)
-    assert copy.get_params()["estimator__max_iter"] == 3
-    assert_same(copy.fit(X, codes), model, X)
-    assert not hasattr(model.estimator, "classes_")
-    assert_same(pickle.loads(pickle.dumps(model)), model, X)
-
-
-@AROUND
-def test_seeds(kind, data):
-    X, codes = data
-    first, again, other = (kind(make_engine(), random_state=seed).fit(X, codes) for seed in (1, 1, 2))
-    assert_same(first, again, X)
-    assert any((one != two).any() for one, two in zip(answers(first, X), answers(other, X), strict=True))
-
-
-@AROUND
 @pytest.mark.parametrize(
     ("estimator", "error", "message"),
     [
@@ -203,21 +181,6 @@ MEDIAN = "it asks for the most probable class; the default is the median class"
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize(
-    ("cv", "message"),
-    [
-        ([], "cv must be .* row numbers from 0 to 199; got no folds"),
-        ([(range(100), range(100, 201))], "row numbers from 0 to 199; got"),
-        ([(range(100), [])], "row numbers from 0 to 199; got"),
-        ([([0.5], [1.5])], "row numbers from 0 to 199; got"),
-    ],
-    ids=["none", "beyond", "nothing held out", "floats"],
-)
-def test_folds_that_are_none_are_refused(cv, message, data):
-    with pytest.raises(ValueError, match=message):
-        OrdinalCalibratedClassifier(LogisticRegression(), cv=cv).fit(*data)
 
 
 @pytest.mark.parametrize("groups", [False, True])

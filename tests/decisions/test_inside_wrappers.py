@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,7 +14,6 @@ from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score, log_loss, make_scorer, precision_score, recall_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -141,45 +138,11 @@ def test_labels_of_a_scorer_are_refused_where_others_are_trained_on(wrap, given,
     assert len(model(range(4)).fit(X, y).classes_) == 4  # the codes
 
 
-def share_of_one_class(y, predicted, pos_label=0):
-    return np.mean((y == pos_label) == (predicted == pos_label))
-
-
-SCORERS = {
-    "one class": make_scorer(recall_score, labels=[3], average="macro"),
-    "partial": make_scorer(partial(recall_score, labels=np.array([3]), average="macro")),
-    "in a list": [make_scorer(f1_score, labels=(1, 3), average="macro")],
-    "all": make_scorer(log_loss, response_method="predict_proba", labels=[1, 2, 3, 4]),
-    "names": make_scorer(recall_score, labels=["poor"], average="macro"),
-    "positive": make_scorer(share_of_one_class, pos_label=3),
-}
-OF_ONE_CLASS = {"f1": "f1", "named": make_scorer(f1_score, pos_label=2), "default": make_scorer(precision_score)}
-
-
 def searched(scorer):
     single = not isinstance(scorer, list)
     return GridSearchCV(
         LogisticRegression(), {"C": [1.0]}, scoring=scorer if single else {"s": scorer[0]}, refit=single or "s"
     )
-
-
-@in_turn("scorer", SCORERS.values())
-def test_labels_of_scikit_learns_scorers_are_refused_unless_they_are_codes(wrap, scorer, data):
-    X, y = data
-    with pytest.raises(ValueError, match=r"has scoring by label, but it is trained on class codes"):
-        wrap(searched(scorer)).fit(X, y + 1)
-    codes = make_scorer(recall_score, labels=[3], average="macro")
-    assert len(wrap(searched(codes)).fit(X, y).classes_) == 4
-
-
-@in_turn("scorer", OF_ONE_CLASS.values())
-def test_the_class_that_a_scorer_calls_positive_is_the_same_inside(wrap, scorer, data):
-    X, y = data[0], (data[1] > 1).astype(int)
-    with pytest.raises(ValueError, match=r"has .*scoring by label"):
-        wrap(searched(scorer)).fit(X, y + 1)  # 1 is the lower class, and the code of the higher one
-    if scorer is not OF_ONE_CLASS["named"]:
-        assert wrap(searched(scorer)).fit(X, y).score(X, y) > 0.5
-        assert wrap(searched(scorer), classes=NAMES[:2]).fit(X, NAMES[y]).score(X, NAMES[y]) > 0.5
 
 
 @EACH

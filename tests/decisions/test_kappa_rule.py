@@ -80,10 +80,3 @@ def test_without_a_kappa_above_zero_the_median_decides():
         rows = np.tile(proba, (301, 1))
         assert KappaRule.fit(rows).kappa == 0.0
         np.testing.assert_array_equal(KappaRule.fit(rows).decide(rows), decide(rows))
-
-
-def test_weights_that_are_none_are_refused():
-    matrices = np.ones((3, 3)), -np.ones((3, 3)) + np.eye(3), np.full((3, 3), np.nan), np.zeros((3, 3))
-    for weights in ("cubic", [[0.0, 1.0]], *matrices):
-        with pytest.raises(ValueError, match="kappa_weights must be"):
-            kappa_weights(weights, 3)

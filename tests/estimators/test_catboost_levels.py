@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -16,12 +14,7 @@ from level_tables import (
     N,
 )
 from makers import make_cat
-from ordinal_objectives import (
-    CatBoostOrdinalClassifier,
-    HistGradientBoostingOrdinalClassifier,
-)
 from ordinal_objectives.adapters import lgbm as olgbm
-from ordinal_objectives.columns import levels_in
 
 # Many cases. scikit-learn 1.7 knows no names of polars and Arrow.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:X (does not have valid|has) feature names")]
@@ -88,54 +81,3 @@ def test_other_tables_are_read_by_name(other):
     assert trained.feature_names_in_.tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(put(PLAIN[["b", "a"]]))
-
-
-def test_tables_that_nothing_reads_by_name_are_refused():
-    model = make().fit(PLAIN, Y)
-    with pytest.raises(TypeError, match=r"^X must be an array, .* or an Arrow table; got .*Frame, which must be"):
-        model.predict(Frame(PLAIN))
-    with pytest.raises(TypeError, match=r"got .*Frame"):
-        make().fit(Frame(PLAIN), Y)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        with pytest.raises(ValueError, match=r"2D|2-dimensional"):
-            model.predict(PLAIN.iloc[0])
-
-
-def test_bytes_are_no_levels():
-    """Their text, b'...', is no level of a table that holds text."""
-    levels = np.array([b"a", b"b"] * 20)
-    frame = pd.DataFrame({"g": pd.Series(levels.tolist(), dtype="object")})
-    arrow = pa.table({"g": levels.tolist()})
-    tables_of_bytes = {
-        "column 0": [levels[:, np.newaxis], frame.to_numpy()],
-        "column 'g'": [frame, frame.astype("category"), pl.from_arrow(arrow), arrow],
-    }
-    tables_of_bytes["column 'g'"].append(pa.table({"g": arrow["g"].dictionary_encode()}))
-    for name, kinds in tables_of_bytes.items():
-        for X in kinds:
-            with pytest.raises(ValueError, match=f"{name} must hold text or numbers; got b'a': decode bytes"):
-                levels_in(X, 0)
-
-
-@pytest.mark.parametrize(
-    "values", [[[1, 2], [2]], [{"u": 1}, {"u": 2}], [[("k", 1)], []]], ids=["list", "record", "map"]
-)
-def test_lists_and_records_are_no_levels(values):
-    """Their text depends on the kind of table."""
-    kind = pa.map_(pa.string(), pa.int64()) if values[-1] == [] else None
-    column = pa.array([*values, None] * 8, kind)
-    arrow, dtype = pa.table({"g": column, "x": np.arange(24.0)}), pd.ArrowDtype(column.type)
-    objects = pd.DataFrame({"g": pd.Series([*values, None] * 8, dtype="object"), "x": np.arange(24.0)})
-    kinds = [arrow, arrow.to_pandas(), objects, objects.to_numpy(), pl.from_arrow(arrow)]
-    kinds.append(pd.DataFrame({"g": pd.Series(column, dtype=dtype), "x": np.arange(24.0)}))
-    kinds.append(arrow.set_column(0, "g", pa.DictionaryArray.from_arrays([0, 1, None] * 8, pa.array(values, kind))))
-    y = np.arange(24) % 3
-    for X in kinds:
-        for model in (
-            HistGradientBoostingOrdinalClassifier(max_iter=1, categorical_features=[0]),
-            HistGradientBoostingOrdinalClassifier(max_iter=1, loss="cumulative_link", random_intercept=0),
-            CatBoostOrdinalClassifier(iterations=1, cat_features=[0]),
-        ):
-            with pytest.raises(ValueError, match=r"column (0|'g') must hold text or numbers, no lists or records"):
-                model.fit(X, y)

@@ -87,17 +87,6 @@ def test_lightgbm(linear):
     check(lambda: oo.LGBMOrdinalClassifier(n_estimators=5, linear=linear), CATEGORIES)
 
 
-def test_blocks():
-    def proba(*tables):
-        blocks = oo.RowBlocks([table[i * N // 2 : (i + 1) * N // 2] for i, table in enumerate(tables)])
-        model = oo.HistGradientBoostingOrdinalClassifier(max_iter=5, random_state=0).fit(blocks, Y)
-        assert model.category_levels() == {0: sorted(map(str, DAYS))}
-        return model.predict_proba(CATEGORIES["pandas"])
-
-    both = proba(CATEGORIES["pandas"], CATEGORIES["pandas dates"])
-    np.testing.assert_array_equal(both, proba(CATEGORIES["pandas"], CATEGORIES["pandas"]))
-
-
 def test_times_of_the_day_stay_apart():
     noon, late = dt.datetime(2020, 1, 1, 12), pd.Timestamp("2020-01-01") + pd.Timedelta(5, "ns")
     aware = dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)
@@ -128,8 +117,3 @@ def test_arrays_of_dates_have_the_levels_of_tables(unit):
     assert levels_in(elapsed, 0)[0] == of_table[0]
     missing = np.where(WHICH[:, np.newaxis] == 0, np.datetime64("NaT", unit), times)
     np.testing.assert_array_equal(levels_in(missing, 0)[1] < 0, WHICH == 0)
-
-
-def test_arrays_keep_nanoseconds():
-    late = pd.Timestamp("2020-01-01") + pd.Timedelta(5, "ns")
-    assert plain_level(late.to_datetime64()) == plain_level(late)

@@ -76,14 +76,6 @@ def test_parts_of_an_evaluation_set_go_together(data):
 
 
 @ALL
-def test_each_trainer_has_one_spelling(make, data):
-    X, y = data
-    others = {"eval_set": [(X, y)]} if make is MAKERS["histogram"] else {"X_val": X, "y_val": y}
-    with pytest.raises(TypeError, match=next(iter(others))):
-        make().fit(X, y, **others)
-
-
-@ALL
 def test_rows_given_leave_none_to_hold_out(make, data):
     X, y = data
     model, plain = make(validation_fraction=0.25), make()
@@ -91,23 +83,6 @@ def test_rows_given_leave_none_to_hold_out(make, data):
     np.testing.assert_array_equal(
         model.fit(X[:400], y[:400], **given).predict_proba(X), plain.fit(X[:400], y[:400], **given).predict_proba(X)
     )
-
-
-@HOSTS
-def test_what_cannot_stop_is_refused(make, data):
-    X, y = data
-    name = "early_stopping_rounds" if make is MAKERS["xgboost"] else "early_stopping_round"
-    for params, error, message in [
-        ({}, ValueError, f"{name}=3 needs rows to look at: give validation_fraction, or eval_set"),
-        ({name: -1}, ValueError, f"{name} must be an integer of at least 0 or None; got -1"),
-        ({name: 2.5}, TypeError, f"{name} must be an integer of at least 0 or None; got 2.5"),
-        ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be a finite number above 0 and below 1"),
-        ({"validation_fraction": "0.1"}, TypeError, "validation_fraction must be a finite number above 0 and below 1"),
-        ({"validation_fraction": 0.999}, ValueError, "leaves none to train on"),
-    ]:
-        with pytest.raises(error, match=message):
-            make(**params).fit(X, y)
-    assert make(**{name: None}).fit(X, y).n_iter_ == 200
 
 
 @HOSTS

@@ -46,8 +46,6 @@ def expected_failures(estimator):
         kind(n_jobs=1, decision_rule="mode", **options)
         for kind, options in (
             (XGBOrdinalClassifier, {"n_estimators": 20, **XGB_DEFAULTS}),
-            # The defaults, with a search for the number of rounds that is soon over; the other classifiers share it.
-            (XGBOrdinalClassifier, {"learning_rate": 1.0}),
             (LGBMOrdinalClassifier, {"n_estimators": 20, **LGB_DEFAULTS}),
             (HistGradientBoostingOrdinalClassifier, {"max_iter": 20, **SKLEARN_DEFAULTS}),
             (CatBoostOrdinalClassifier, {"iterations": 10, "depth": 4, "bootstrap_type": "No"}),

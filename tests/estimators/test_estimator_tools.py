@@ -138,22 +138,6 @@ def test_model_file_round_trip(make, name, update, data, tmp_path):
     np.testing.assert_array_equal(again.fit(frame, grades[y]).predict(frame), model.predict(frame))
 
 
-@FORMATS
-def test_file_of_an_early_stopped_model(make, name, ordinal_data, tmp_path):
-    X, y = ordinal_data(600, 4)
-    X, y, held_out = X[:300], y[:300], [(X[300:], y[300:])]
-    if make is make_xgb:
-        model = make(n_estimators=200, early_stopping_rounds=3).fit(X, y, eval_set=held_out)
-    else:
-        stop = lightgbm.early_stopping(3, verbose=False)
-        model = make(n_estimators=200).fit(X, y, eval_set=held_out, callbacks=[stop])
-    assert model.n_iter_ < 200
-    model.save_model(tmp_path / name)
-    again = make().load_model(tmp_path / name)
-    assert again.n_iter_ == model.n_iter_
-    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=1e-6)
-
-
 def test_model_trained_without_the_classifier_is_loaded(data, tmp_path):
     X, y = data
     objective = oxgb.OrdinalObjective(4)

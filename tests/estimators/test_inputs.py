@@ -11,10 +11,7 @@ import pytest
 import xgboost
 from scipy import sparse
 
-from makers import watching
 from ordinal_objectives import (
-    HistGradientBoostingMultiOutputClassifier,
-    HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
@@ -127,61 +124,6 @@ def test_containers_agree(container, train, update, ordinal_data):
     pd.testing.assert_frame_equal(structure(found[0]), structure(expected[0]))
     np.testing.assert_allclose(found[1].thresholds, expected[1].thresholds, rtol=1e-6)
     np.testing.assert_allclose(found[2], expected[2], rtol=1e-6)
-
-
-@pytest.mark.parametrize("container", FRAMES)
-@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_frames_keep_their_names(kind, container, ordinal_data):
-    X, y = ordinal_data(100)
-    model = kind(n_estimators=2).fit(CONTAINERS[container](X), y)
-    assert model.feature_names_in_.tolist() == NAMES
-    booster = model.booster_
-    assert (booster.feature_names if kind is XGBOrdinalClassifier else booster.feature_name()) == NAMES
-
-
-@pytest.mark.parametrize(
-    ("kind", "rounds"),
-    [
-        (XGBOrdinalClassifier, "n_estimators"),
-        (LGBMOrdinalClassifier, "n_estimators"),
-        (HistGradientBoostingOrdinalClassifier, "max_iter"),
-        (HistGradientBoostingMultiOutputClassifier, "max_iter"),
-    ],
-)
-def test_lazy_frames_are_collected(kind, rounds, ordinal_data):
-    X, y = ordinal_data(100)
-    frame, options = pl.DataFrame(X, schema=NAMES), {rounds: 3, "random_state": 0}
-    lazy = kind(**options).fit(frame.lazy(), y, **watching(kind(), frame.lazy(), y))
-    assert lazy.feature_names_in_.tolist() == NAMES
-    expected = kind(**options).fit(frame, y, **watching(kind(), frame, y)).predict_proba(frame)
-    np.testing.assert_array_equal(lazy.predict_proba(frame.lazy()), expected)
-
-
-TEXT_AND_DATES = {
-    "str": lambda: pd.DataFrame({"a": range(100), "b": list("xy") * 50}),
-    "objects": lambda: pd.DataFrame({"a": range(100), "b": pd.Series([*"xy", None, 1.0] * 25, dtype=object)}),
-    "dates": lambda: pd.DataFrame({"a": range(100), "b": pd.date_range("2020", periods=100)}),
-    "dates of a zone": lambda: pd.DataFrame({"a": range(100), "b": pd.date_range("2020", periods=100, tz="UTC")}),
-    "Arrow in pandas": lambda: pd.DataFrame({"a": range(100), "b": pd.array(list("xy") * 50, "string[pyarrow]")}),
-    "polars": lambda: pl.DataFrame({"a": range(100), "b": list("xy") * 50}),
-    "Arrow": lambda: pa.table({"a": range(100), "b": list("xy") * 50}),
-}
-
-
-@pytest.mark.parametrize("container", TEXT_AND_DATES)
-@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
-def test_strings_and_dates_are_refused_by_the_name_of_their_column(kind, container):
-    X, y = TEXT_AND_DATES[container](), np.arange(100) % 3
-    message = r"categories; got column 'b' of type .*astype\(.category.\)"
-    with pytest.raises(ValueError, match=message):
-        kind(n_estimators=2).fit(X, y)
-    category = pd.DataFrame({"a": np.arange(100), "b": pd.Categorical(list("xy") * 50)})
-    model = kind(n_estimators=2).fit(category, y)
-    for use in (model.predict, model.predict_raw):
-        with pytest.raises(ValueError, match=message):
-            use(X)
-    with pytest.raises(ValueError, match=message):
-        kind(n_estimators=2).fit(category, y, eval_set=[(X, y)])
 
 
 @pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from makers import ALL, BOTH
+from makers import ALL
 from ordinal_objectives import XGBOrdinalClassifier
 from ordinal_objectives.inspection import (
     feature_effect,
@@ -69,17 +69,6 @@ def test_a_proportional_model_has_no_shifts(make, loss, data):
     np.testing.assert_allclose(1 / (1 + np.exp(-model.predict_linear_predictors(X))), model.predict_cumulative_proba(X))
 
 
-@BOTH
-@pytest.mark.parametrize("proportional", [True, False])
-def test_start_scores_move_margins_and_no_shift(make, proportional, data):
-    X, y = data
-    model = make(proportional=proportional).fit(X, y)
-    start = {model._start_name: np.linspace(-3, 3, 1500)}
-    np.testing.assert_allclose(model.predict_shifts(X, **start), model.predict_shifts(X), atol=1e-5)
-    moved = model.predict_linear_predictors(X) - model.predict_linear_predictors(X, **start)
-    np.testing.assert_allclose(moved, np.repeat(start[model._start_name][:, None], 3, axis=1), atol=1e-5)
-
-
 # Importances
 
 
@@ -108,15 +97,6 @@ def test_importances_see_which_threshold_a_feature_moves(make, data):
     assert importances[1, 0] > 2.5 * importances[1, 1:].max()
     assert importances[0].min() > 0.75 * importances[0].max()
     assert share[0] < 0.1 < 0.3 < share[1]
-
-
-@ALL
-def test_importances_of_a_proportional_model_are_alike(make, data):
-    X, y = data
-    importances, share = threshold_importances(make(proportional=True).fit(X, y), X, n_repeats=1, random_state=0)
-    np.testing.assert_allclose(importances, np.repeat(importances[:, :1], 3, axis=1))
-    np.testing.assert_allclose(share, 0.0, atol=1e-12)
-    assert importances[0, 0] > 0.5
 
 
 def test_importances_become_a_frame_with_names(data):

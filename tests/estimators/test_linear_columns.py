@@ -57,13 +57,6 @@ def test_numbers_beyond_the_training_count_as_its_ends():
     np.testing.assert_array_equal(part.scores(far), part.scores(ends))
 
 
-def test_columns_without_a_scale_add_nothing():
-    strange = np.column_stack([X, np.ones(N), np.full(N, np.nan), np.where(Y > 1, 1e308, -1e308)])
-    part = fitted(strange)
-    assert not part.contributions(strange)[:, 3:].any()
-    np.testing.assert_allclose(part.scores(strange), fitted().scores(X), atol=1e-5)
-
-
 @pytest.mark.parametrize("kind", ["xgb", "lgbm"])
 def test_numbers_that_are_declared_categories_have_a_weight_each(kind):
     coded = np.column_stack([X[:, 0], RNG.integers(0, 3, size=N)])

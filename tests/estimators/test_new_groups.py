@@ -11,7 +11,6 @@ from scipy.special import expit
 
 from grouped_rows import crossed, of_host, simulated
 from ordinal_objectives import (
-    CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
@@ -168,22 +167,6 @@ def test_a_training_goes_on_with_new_groups():
     model.set_params(max_iter=12).fit(X, y)
     assert model.random_effects_.groups == before.groups
     np.testing.assert_allclose(model.random_effects_.effects, before.effects, atol=0.6)
-
-
-def test_mistakes_are_named():
-    X, y, _, group = simulated(12, 6, n_groups=20)
-    model = make().fit(X[group < 15], y[group < 15])
-    with pytest.raises(ValueError, match="random_intercept"):
-        make(random_intercept=None).fit(X, y).with_groups(X, y)
-    with pytest.raises(ValueError, match="class_weight='balanced'"):
-        make(class_weight="balanced").fit(X, y).with_groups(X, y)
-    with pytest.raises(ValueError, match="X and y"):
-        model.with_groups(X, y[:-1])
-    with pytest.raises(ValueError, match="sample_weight"):
-        model.with_groups(X, y, sample_weight=[1.0])
-    with pytest.raises(ValueError, match="features"):
-        model.with_groups(X[:, :3], y)
-    assert not hasattr(CatBoostOrdinalClassifier, "with_groups")
 
 
 def test_predict_raw_of_a_new_group_is_the_mean_of_a_score_for_each_threshold():

@@ -8,9 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn import config_context
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from makers import ALL, make_xgb, watching
 from ordinal_objectives import (
@@ -48,15 +45,6 @@ def test_a_refused_keyword_leaves_the_model_as_it_was(make, ordinal_data):
     with pytest.raises(TypeError, match="takes no 'monitor'"):
         model.fit(X, y, monitor=1)
     assert vars(model) == before
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_signature_is_that_of_the_documentation(kind):
-    parameters = inspect.signature(kind.fit).parameters
-    assert list(parameters)[:4] == ["self", "X", "y", "sample_weight"]
-    assert not any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values())
-    with config_context(enable_metadata_routing=True):
-        assert kind().set_fit_request(sample_weight=True) is not None
 
 
 # verbose
@@ -159,21 +147,6 @@ def test_lightgbms_rule_chooses_and_a_warning_says_so(ordinal_data):
 
 
 # scikit-learn's tools
-
-
-def test_the_names_travel(ordinal_data):
-    X, y = ordinal_data(200, 4)
-    model = LGBMOrdinalClassifier(num_iterations=4, lambda_l2=2.0, n_jobs=1)
-    assert clone(model).get_params() == model.get_params()
-    model.set_params(lambda_l2=5.0, min_data_in_leaf=7)
-    same(
-        model.fit(X, y), LGBMOrdinalClassifier(n_estimators=4, reg_lambda=5.0, min_child_samples=7, n_jobs=1).fit(X, y)
-    )
-    assert len(list(model.staged_predict(X))) == 4
-    grid = GridSearchCV(LGBMOrdinalClassifier(n_estimators=3, n_jobs=1), {"min_data_in_leaf": [5, 40]}, cv=2)
-    searched = grid.fit(X, y)
-    assert np.ptp(searched.cv_results_["mean_test_score"]) > 0
-    assert set(searched.best_params_) == {"min_data_in_leaf"}
 
 
 # The guide's table of what is called how, and where it is passed

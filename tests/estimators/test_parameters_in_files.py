@@ -157,7 +157,7 @@ NAMES = [
     (kind, name, value)
     for kind, (_, _, _, own) in KINDS.items()
     for name, values in (SHARED | own).items()
-    for value in values
+    for value in (values if kind == "engine" or name in own else values[:1])  # one writer has all kinds of values
     if name in inspect.signature(KINDS[kind][0]).parameters or name in own
 ]
 

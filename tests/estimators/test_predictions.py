@@ -90,16 +90,6 @@ def test_a_file_knows_them_too(kind, tmp_path):
     assert MAKERS[kind]().load_model(tmp_path / f"model.{suffix}").diagnostics_ == model.diagnostics_
 
 
-@pytest.mark.parametrize("shift_method", ["renewal", "host"])
-def test_single_trees_without_a_split_are_counted(shift_method):
-    X, y = rows(60)
-    model = XGBOrdinalClassifier(
-        n_estimators=40, max_depth=2, learning_rate=1.0, n_jobs=1, min_child_weight=6.0, shift_method=shift_method
-    ).fit(X, y)
-    texts = model.booster_.get_dump()
-    assert model.diagnostics_["n_without_split"] == sum("[f" not in text for text in texts) < len(texts)
-
-
 # What the pages promise of recorded losses: a saved model gives them again, and lower ones where margins cross
 
 

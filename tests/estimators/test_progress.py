@@ -66,17 +66,6 @@ def test_every_round_is_counted_with_the_newest_loss(kind, watched, bars):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_each_draw_of_the_search_has_a_bar_of_its_own(kind, bars):
-    model = MAKE[kind](progress=True, **{"max_iter" if kind == "engine" else "n_estimators": "auto"}).fit(
-        X[:90], Y[:90]
-    )
-    *searches, rounds = bars
-    assert [bar.desc for bar in searches] == ["search"] * 3
-    assert min(bar.n for bar in searches) == len(model.round_search_.losses) - 1 < searches[0].total
-    assert (rounds.n, rounds.total) == (model.n_iter_, model.n_iter_)
-
-
-@pytest.mark.parametrize("kind", MAKE)
 def test_a_training_that_fails_closes_it(kind, bars):
     def fails(*_):
         raise InterruptedError

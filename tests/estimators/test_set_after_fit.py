@@ -123,17 +123,6 @@ def test_a_fit_that_continues_itself_takes_what_has_been_set_and_keeps_its_class
             model.set_params(classes=[3, 2, 1, 0]).fit(X, Y, **{name: model})
 
 
-def test_a_training_goes_on_with_the_same_missing_value(tmp_path):
-    model, file = FIXED["xgb"]().fit(X, Y), tmp_path / "file.json"
-    model.save_model(file)
-    for other in (model, file):
-        assert FIXED["xgb"](n_estimators=1).fit(X, Y, xgb_model=other).n_iter_ == 4
-        with pytest.raises(ValueError, match=r"xgb_model was trained with missing=-9\.0; got missing=nan"):
-            FIXED["xgb"](missing=None).fit(X, Y, xgb_model=other)
-    with pytest.raises(ValueError, match=r"xgb_model was trained with missing=-9\.0; got missing=5\.0"):
-        model.set_params(missing=5.0).fit(X, Y, xgb_model=model)
-
-
 @pytest.mark.parametrize("kind", FIXED)
 def test_a_frame_of_costs_has_the_classes_in_their_order(kind):
     names = ["poor", "fair", "good", "best"]

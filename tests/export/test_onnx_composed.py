@@ -88,20 +88,6 @@ def test_an_ensemble_is_one_graph(array, members, floats):
     assert_same(model, X, floats)
 
 
-def test_an_ensemble_of_few_classes_and_of_weights(array):
-    X, y = array
-    pair = OrdinalEnsembleClassifier(MEMBERS["XGBoost"]).fit(X, y == "best")
-    assert_same(pair, X)
-    assert_same(OrdinalEnsembleClassifier(MEMBERS["LightGBM"], n_bags=1).fit(X, y == "best"), X)
-    more = OrdinalEnsembleClassifier(MEMBERS["XGBoost"], classes=["none", *NAMES], weights="rps").fit(X, y)
-    assert_same(more, X)
-    assert (answers(to_onnx(more, X), X)[1][:, more.classes_ == "none"] < 0.05).all()
-    alone = OrdinalEnsembleClassifier(MEMBERS["XGBoost"], classes=NAMES, weights=[0.0, 1.0], decision_rule="mode")
-    assert_same(alone.fit(X, y), X)
-    with pytest.raises(ValueError, match="iterations must be None for a OrdinalEnsembleClassifier"):
-        to_onnx(alone, X, iterations=2)
-
-
 def test_an_ensemble_of_leaves_with_several_values(array):
     X, y = array
     member = XGBClassifier(n_estimators=9, multi_strategy="multi_output_tree")

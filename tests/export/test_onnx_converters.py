@@ -109,16 +109,6 @@ def test_classifiers_after_a_scaler(frame, name, floats):
     assert (labels == model.predict(X)).mean() > 0.99  # ties may turn
 
 
-@pytest.mark.parametrize("name", after_scalers(CLASSIFIERS))
-def test_classifiers_after_encoders_of_a_frame(frame, name):
-    X, y = frame
-    model = make_pipeline(steps(), with_order(CLASSIFIERS[name])).fit(X, y)
-    new = X.assign(town=X["town"].where(X["town"] != "u", "elsewhere"), grade=X["grade"].replace("low", "none"))
-    graph = graph_of(model, X)
-    for rows in (X, new):
-        assert_allclose(answers(graph, rows)[1], model.predict_proba(rows), atol=2e-6, rtol=0)
-
-
 @pytest.mark.parametrize("name", after_scalers(REGRESSORS))
 def test_regressors_after_a_scaler(frame, name):
     X = frame[0][["size", "age"]].to_numpy()

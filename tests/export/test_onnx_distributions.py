@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -50,15 +49,6 @@ def test_a_graph_answers_means_and_quantiles(trainer, prediction, data):
     same = np.isclose(found["variable"][:, 0], model.predict(X), rtol=1e-4, atol=1e-5)
     assert same.mean() > 0.99
     assert list(answers(model, X)) == ["variable"]
-
-
-def test_a_frame_is_asked_by_columns(data):
-    X, y = data
-    frame = pd.DataFrame(X, columns=list("abc"))
-    model = OrdinalDistributionRegressor(TRAINERS["xgboost"], n_cuts=12).fit(frame, y)
-    np.testing.assert_allclose(
-        answers(model, frame, quantiles=[0.5])["variable"][:, 0], model.predict(frame), rtol=1e-4, atol=1e-5
-    )
 
 
 def test_quantiles_are_those_of_distributions_only(data):

@@ -31,20 +31,6 @@ def test_probabilities_are_the_models(trainer, proportional, categories):
 
 
 @TRAINERS
-def test_files_and_bytes_round_trip(trainer, tmp_path):
-    X, y = mixed_rows()
-    exported = to_treelite(train(trainer, X, y))
-    exported.serialize(tmp_path / "model.bin")
-    copies = (
-        treelite.Model.deserialize(tmp_path / "model.bin"),
-        treelite.Model.deserialize_bytes(exported.serialize_bytes()),
-    )
-    for copy in copies:
-        np.testing.assert_array_equal(treelite.gtil.predict(copy, X), treelite.gtil.predict(exported, X))
-        assert copy.attributes == exported.attributes
-
-
-@TRAINERS
 @pytest.mark.parametrize("iterations", [0, 1, 4])
 def test_first_iterations(trainer, iterations):
     X, y = mixed_rows()

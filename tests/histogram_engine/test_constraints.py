@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from makers import make_engine
@@ -200,15 +200,6 @@ def test_features_of_a_split_by_number_and_by_word(data, asked, share):
     assert_array_equal(found.predict_proba(X), expected.predict_proba(X))
 
 
-@pytest.mark.parametrize(("n", "root", "logarithm"), [(1, 1, 1), (3, 1, 1), (8, 2, 3), (24, 4, 4), (25, 5, 4)])
-def test_words_are_counts_as_in_random_forests(n, root, logarithm):
-    for word, count in (("sqrt", root), ("log2", logarithm)):
-        given = BoostingParameters.of("all_threshold", max_features=word)
-        assert given.share_of_features(n) * n == pytest.approx(count)
-        forest = RandomForestClassifier(1, max_features=word).fit(np.arange(2 * n).reshape(2, n), [0, 1])
-        assert forest.estimators_[0].max_features_ == count
-
-
 def test_every_share_of_features_draws_one(data):
     X, y = data
     model = make_engine(max_iter=20, max_features=1e-6, max_leaf_nodes=8, random_state=0).fit(X, y)
@@ -255,14 +246,6 @@ def test_mistakes_are_told(data, params, error, message):
     X, y = data
     with pytest.raises(error, match=message):
         make_engine(**params).fit(X, y)
-
-
-def test_a_feature_is_not_constrained_in_both_directions(data):
-    X, y = data
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    with pytest.raises(ValueError, match="monotonic_cst constrains feature 'a' twice, in both directions"):
-        make_engine(monotonic_cst={0: 1, "a": -1}).fit(frame, y)
-    make_engine(monotonic_cst={0: 1, "a": 1}).fit(frame, y)
 
 
 @st.composite

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ordinal_objectives import spec
-from ordinal_objectives.histogram_engine.criteria import CRITERIA, choose
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.criteria.one_score import HighOrder, Joint, Scalar
 from ordinal_objectives.histogram_engine.criteria.vector import Vector
@@ -43,13 +41,6 @@ def rows(ordinal_data):
     return LabelledRows(X, y.astype(np.int32), 4)
 
 
-@pytest.mark.parametrize(("options", "expected"), ASKED)
-def test_parameters_ask_for_a_criterion(rows, options, expected):
-    assert expected in CRITERIA
-    assert choose(parameters(**options)) is expected
-    assert type(EngineRun(parameters(**options), rows).criterion) is expected
-
-
 @pytest.mark.parametrize(("options", "_"), ASKED)
 def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options, _):
     run = EngineRun(parameters(**options), rows)
@@ -60,13 +51,6 @@ def test_a_round_checks_no_array_that_a_pass_has_made(monkeypatch, rows, options
     run.advance()
     assert checked == []
     assert (run.thresholds != thresholds).any() == (options.get("threshold_update") != "fixed")
-
-
-@pytest.mark.parametrize(("options", "_"), ASKED)
-def test_shifts_are_decided_with_the_parameters(monkeypatch, rows, options, _):
-    asked = parameters(**options)
-    monkeypatch.setattr(spec.OrdinalSpec, "shifts", lambda *_: pytest.fail("the parameters have decided"))
-    EngineRun(asked, rows).advance()
 
 
 class Sparse(Scalar):

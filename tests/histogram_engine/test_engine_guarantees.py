@@ -113,13 +113,12 @@ def test_majorised_joint_steps_never_raise_the_loss(
 
 @pytest.mark.parametrize(("loss", "link", "hessian"), CASES)
 @UPDATES
-@pytest.mark.parametrize("learning_rate", [pytest.param(1.0, marks=pytest.mark.slow), 6.0])
-def test_no_step_raises_the_loss(loss, link, hessian, threshold_update, learning_rate):
+def test_no_step_raises_the_loss(loss, link, hessian, threshold_update):
     parameters = BoostingParameters.of(
         get_loss(loss, link),
         hessian=hessian,
         threshold_update=threshold_update,
-        learning_rate=learning_rate,
+        learning_rate=6.0,
         min_samples_leaf=1,
         max_leaf_nodes=12,
     )

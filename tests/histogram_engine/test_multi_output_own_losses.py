@@ -104,14 +104,6 @@ def test_an_infinite_loss_at_the_start_is_refused():
         fit(Own(lambda y, r, v, g, h: (v + np.inf, g, h)))
 
 
-def test_losses_of_evaluation_sets_are_checked():
-    def answer(y, r, v, g, h):
-        return np.where(y[:, 0] == 99.0, np.nan, v), g, h
-
-    with pytest.raises(ValueError, match=r"Own\.derivatives must return losses that are numbers; got nan"):
-        fit(Own(answer), X_val=X[:9], y_val=np.full((9, 2), 99.0))
-
-
 @pytest.mark.parametrize(
     ("method", "argument"), [("start", 0), ("start", 1), ("derivatives", 0), ("derivatives", 1), ("predict", 0)]
 )

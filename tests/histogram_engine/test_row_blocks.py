@@ -108,15 +108,6 @@ def test_files_are_read_three_times_for_a_fit_and_once_for_a_prediction(tmp_path
     assert files.n_passes == 4
 
 
-def test_blocks_in_memory_maps(tmp_path):
-    X, y = data(dtype=np.float32)
-    path = tmp_path / "X.bin"
-    X.tofile(path)
-    table = np.memmap(path, np.float32, "r", shape=X.shape)
-    blocks = RowBlocks([table[:600], table[600:]])
-    np.testing.assert_array_equal(model_of().fit(blocks, y).predict_proba(X), model_of().fit(X, y).predict_proba(X))
-
-
 def test_integers_become_doubles():
     X = np.arange(60).reshape(20, 3)
     blocks = RowBlocks([X[:5], X[5:].astype(np.float32)])

@@ -110,29 +110,6 @@ def test_the_summary_has_a_row_for_each_mode_and_the_reason_of_a_refusal(compare
     assert judges["vector"].endswith("leaves that shift thresholds; thresholds move with x")
 
 
-def test_all_figures_of_a_mode_are_those_of_its_best_round(rows):
-    found = compare_updates(
-        *rows, classes=NAMES, rounds=9, trainers="native", updates="joint", hessian="exact", learning_rate=1.0, n_jobs=1
-    )
-    for mode in found.summary().itertuples():
-        path = found.to_frame().query("update == @mode.update").set_index("round")
-        assert mode.at_round == path.held_out_loss.idxmin() < 9
-        for name in ("held_out_loss", "mae", "rps", "seconds"):
-            assert getattr(mode, name) == path[name][mode.at_round]
-
-
-def test_thresholds_that_move_with_x(rows):
-    found = compare_updates(*rows, classes=NAMES, rounds=2, hessian="exact", proportional=False, n_jobs=1)
-    status = {(line.trainer, line.update): line.status for line in found.summary().itertuples()}
-    trained = {mode for mode, is_what in status.items() if is_what == "trained"}
-    native = {("native", update) for update in ("newton", "joint", "vector")}
-    assert trained == {("xgboost", "newton"), ("lightgbm", "newton")} | native
-    notes = found.summary().set_index(["trainer", "update"]).note
-    assert "has no effect where thresholds move with x" in notes["xgboost", "joint"]
-    gains = [found.estimator("native", update).split_gain for update in ("newton", "joint", "vector")]
-    assert gains == ["scalar", "joint", "vector"]
-
-
 def fails(monkeypatch, error, *, on):
     """Let the fit number ``on`` raise an error in place of a training."""
     train, calls = module._train, []

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import demo
 from demo import main
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, metrics
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
 pytestmark = pytest.mark.slow
 
@@ -25,39 +24,6 @@ def test_default_data(tmp_path, capsys):
     assert (tmp_path / "scores.png").stat().st_size > 10_000
     loaded = HistGradientBoostingOrdinalClassifier().load_model(tmp_path / "native_engine_ordinal.json")
     assert loaded.n_classes_ == 7
-
-
-def test_only_differences_whose_interval_excludes_0_are_marked():
-    y = np.arange(100) % 4
-    predicted = {"a": y, "b": (y + (y == 1)) % 4, "c": np.append(1, y[1:])}
-    results = [demo.Result(name, np.eye(4)[codes], codes, 0.0) for name, codes in predicted.items()]
-    first, b, c = demo.table(results, y).splitlines()[1:]
-    assert "[" not in first
-    assert b.count("*") == 2
-    assert "*" not in c
-    low, high = demo.interval(np.abs(predicted["b"] - y).astype(float))
-    assert (low, high) == pytest.approx((0.25 - 0.085, 0.25 + 0.085), abs=0.01)  # 1.96 * sqrt(.25 * .75 / 100)
-    for result in results:
-        off, rps = demo.errors(result, y)
-        assert off.mean() == metrics.mean_absolute_error(y, result.predicted)
-        assert rps.mean() == pytest.approx(metrics.ranked_probability_score(y, result.proba))
-
-
-def test_every_row_is_predicted_by_models_that_have_not_seen_it(ordinal_data):
-    y, fold, seen = ordinal_data(60, 3)[1], np.arange(60) % 4, []
-
-    class Model:
-        def fit(self, X, y):
-            seen.append(set(X["row"]))
-
-        def predict(self, X):
-            assert seen[-1].isdisjoint(X["row"])
-            return np.full(len(X), float(len(seen)))
-
-    data = demo.Data("table", demo.OrderedLabels().fit(y), pd.DataFrame({"row": np.arange(60)}), y, fold)
-    result = demo.cross_predict("model", Model, data, 0)
-    np.testing.assert_array_equal(result.predicted, np.minimum(fold + 1, 2))
-    assert len(seen) == 4
 
 
 @pytest.fixture
@@ -78,17 +44,3 @@ def test_csv_file_with_named_classes(table, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "classes, lowest first: low, mid, high" in printed
     assert "XGBoost" not in printed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--target", "price"], "--target 'price' is not a column"),
-        (["--target", "grade", "--classes", "low,high"], "outside the classes"),
-    ],
-)
-def test_bad_input_ends_with_one_line(table, capsys, arguments, message):
-    assert main(["--data", str(table), *arguments]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert message in error

@@ -19,13 +19,13 @@ EACH = pytest.mark.parametrize("name", MAKERS)
 
 @EACH
 def test_memory_does_not_grow(name):
-    _, growth = grown(name, 24, 72, warm=12)
+    _, growth = grown(name, 16, 32, warm=8)
     assert growth < 0.01
 
 
 def test_an_interrupted_fit_leaves_the_model_as_it_was():
     """In a process of its own: pytest has callbacks too, which an interrupt would end."""
-    code = f"from endure import interrupted; print(*(interrupted(name, 8)[0] for name in {INTERRUPTED}))"
+    code = f"from endure import interrupted; print(*(interrupted(name, 4)[0] for name in {INTERRUPTED}))"
     here = str(Path(__file__).parents[1])
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = os.environ | {"PYTHONPATH": path}

@@ -54,9 +54,8 @@ def scaled(scale, shift=0.0):
 
 START = {"engine": None, "xgboost": "base_margin", "lightgbm": "init_score", "catboost": "baseline"}
 CASES = {
-    "separable": lambda: (*separable(), 250, {}),
-    "two separable classes": lambda: (*separable(2), 150, {}),
-    "200 classes": lambda: (*rows(2000, 200), 4, {}),
+    "separable": lambda: (*separable(), 100, {}),
+    "two separable classes": lambda: (*separable(2), 60, {}),
     "60 classes": lambda: (*rows(600, 60), 4, {}),
     "two classes": lambda: (*rows(n_classes=2), 6, {}),
     "a class of one millionth": lambda: weighted(lambda rng, codes: np.where(codes == 3, 1e-6, 1.0)),

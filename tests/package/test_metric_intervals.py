@@ -12,7 +12,6 @@ from sklearn.metrics import f1_score
 
 from ordinal_objectives import OrdinalLabels
 from ordinal_objectives.metrics import METRICS, cumulative_calibration_error, interval, mean_absolute_error
-from ordinal_objectives.metrics.table import Metric
 
 N, K, DRAWS = 60, 4, 40
 RNG = np.random.default_rng(0)
@@ -77,16 +76,6 @@ def test_a_function_of_ones_own_against_the_same_loop():
     of_samples = [two_bins(Y[row], PROBA[0][row], labels=range(K)) for row in sampled_rows(DRAWS)]
     found = interval(two_bins, Y, PROBA[0], labels=range(K), n_draws=DRAWS)
     np.testing.assert_allclose(found[1:], ends_of(of_samples))
-
-
-def test_a_metric_that_has_no_function_of_weights(monkeypatch):
-    for name in ("rps", "qwk"):
-        response = RESPONSES[METRICS[name].judges][0]
-        expected = interval(name, Y, response, WEIGHT, n_draws=DRAWS)
-        metric = METRICS[name]
-        plain = Metric(name, metric.function, metric.judges, metric.higher_is_better)
-        monkeypatch.setitem(METRICS, name, plain)
-        np.testing.assert_allclose(interval(name, Y, response, WEIGHT, n_draws=DRAWS), expected, atol=1e-12)
 
 
 def test_rows_without_weight_are_as_if_they_were_not_there():

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalLabels
 from ordinal_objectives.estimators.labels import LabelOrderWarning
@@ -65,16 +64,6 @@ def test_graders_may_have_columns(read):
     long = GRADED.melt(ignore_index=False).reset_index()
     of_long = OrdinalLabels.from_raters(long["index"], long["variable"], long["value"], n_rows=4, classes=LEVELS)
     np.testing.assert_allclose(rows_of(of_long), SHARES)
-
-
-def test_the_order_of_columns_is_that_of_the_categories():
-    categorical = GRADED.astype(pd.CategoricalDtype(LEVELS, ordered=True))
-    assert OrdinalLabels.from_columns(categorical).classes.tolist() == LEVELS
-    categorical["g2"] = categorical["g2"].cat.reorder_categories(LEVELS[::-1])
-    with pytest.raises(ValueError, match=r"answers\['g1'\] and answers\['g2'\] must have the same categories"):
-        OrdinalLabels.from_columns(categorical)
-    numbers = OrdinalLabels.from_columns(pd.DataFrame({"g1": [1, 2], "g2": [np.nan, 4.0]}))
-    assert (numbers.classes.tolist(), rows_of(numbers)) == ([1, 2, 4], [[1, 0, 0], [0, 0.5, 0.5]])
 
 
 def test_a_row_that_nobody_has_graded_has_no_label():
@@ -164,12 +153,6 @@ def test_ordered_categories_are_the_classes():
         assert rows_of(labels) == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
-def test_a_set_to_evaluate_may_have_one_class():
-    assert rows_of(OrdinalLabels.from_labels([1, 1], classes=[0, 1])) == [[0, 1], [0, 1]]
-    assert rows_of(OrdinalLabels.from_intervals([1], [None], classes=[0, 1, 2])) == [[0, 1, 1]]
-    assert rows_of(OrdinalLabels.from_raters([0, 0], ["a", "b"], [1, 1], n_rows=1, classes=[0, 1])) == [[0, 1]]
-
-
 @pytest.mark.parametrize(
     ("make", "error"),
     [
@@ -204,18 +187,6 @@ def test_missing_labels_are_counted():
     assert labels.labelled.tolist() == [True, False, True]
     with pytest.raises(ValueError, match=r"1 row.* have no label"):
         OrdinalLabels.from_labels(["a", None, "b"], classes=["a", "b"], unlabelled="raise")
-
-
-def test_splitters_index_them():
-    labels, X = OrdinalLabels.from_labels(np.arange(30) % 3), np.arange(30)
-    for train, test in KFold(3).split(X, labels):
-        assert (len(labels[train]), len(labels[test])) == (20, 10)
-    for _, test in StratifiedKFold(3).split(X, labels):
-        assert np.bincount(labels[test].middle).tolist() == [4, 3, 3] or len(test) == 10
-    _, _, y_train, y_test = train_test_split(X, labels, random_state=0, stratify=labels)
-    assert (type(y_train), len(y_test)) == (OrdinalLabels, 8)
-    assert len(labels[5:9]) == 4
-    assert len(labels[np.arange(30) > 20]) == 9
 
 
 def test_codes_are_of_one_class_a_row():

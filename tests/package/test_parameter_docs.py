@@ -6,12 +6,6 @@ import importlib
 import inspect
 import re
 
-import numpy as np
-import pytest
-import sklearn.base
-from sklearn.linear_model import LogisticRegression
-
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier
 from ordinal_objectives.utils.shared_docs import entries_of, has_written_default
 
 TOP = "ordinal_objectives"
@@ -86,27 +80,3 @@ def faults(thing):
 def test_parameters_say_what_they_are():
     found = {name: faults(thing) for name, thing in PUBLIC.items()}
     assert not {name: lacks for name, lacks in found.items() if lacks}
-
-
-ESTIMATORS = [
-    thing for name, thing in PUBLIC.items() if isinstance(thing, type) and issubclass(thing, sklearn.base.BaseEstimator)
-]
-
-
-@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
-def test_attributes_of_a_fitted_model_say_what_they_are(kind):
-    entries = {name: block for names, block in entries_of(kind.__doc__, "Attributes") for name in names}
-    assert all(re.match(r".+ : .+\n +\S", block) for block in entries.values())
-    if kind.__name__.startswith("Dask"):  # fitted on a cluster alone
-        return
-    X = np.arange(60.0).reshape(-1, 1)
-    parameters = inspect.signature(kind).parameters
-    options = {name: 2 for name in ("max_iter", "n_estimators", "iterations") if name in parameters}
-    options |= {"verbosity": -1} if kind.__name__.startswith("LGBM") else {}
-    if parameters.get("estimator") is not None:
-        options = {"estimator": LogisticRegression()}
-    if kind is OrdinalEnsembleClassifier:  # the default has 500 rounds
-        options = {"members": [("one", HistGradientBoostingOrdinalClassifier(max_iter=2))]}
-    model = kind(**options).fit(X, np.arange(60) // 20)
-    found = {name for name in (*vars(model), *dir(kind)) if name.endswith("_") and not name.startswith("_")}
-    assert set(entries) == found | {"feature_names_in_"}  # X has no names

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import recall_score
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -107,13 +104,6 @@ def test_the_order_is_found_inside_other_estimators(wrap, graded):
     assert scorer(wrap().fit(X, y), X, y) == scorer(NearestGrade().fit(X, y), X, y)
 
 
-def test_the_order_is_found_inside_a_calibration(graded):
-    X, y, codes = graded
-    calibrated = CalibratedClassifierCV(NearestGrade(), cv=3).fit(X, y)
-    in_order = calibrated.predict_proba(X)[:, np.searchsorted(calibrated.classes_, GRADES)]
-    assert neg_rps_scorer(calibrated, X, y) == -metrics.ranked_probability_score(codes, in_order)
-
-
 def test_an_inner_estimator_trained_on_codes_has_no_order():
     inner = NearestGrade().fit(None, None)
     for name in ("estimator_", "final_estimator_"):
@@ -155,13 +145,6 @@ def test_a_metric_of_ones_own_gets_codes_and_columns_in_order(graded):
     assert OrdinalScorer(brier, response_method="predict_proba")(model, X, y) < 0.0
     np.testing.assert_array_equal(seen[0][0], codes)
     np.testing.assert_array_equal(seen[0][1], model.predict_proba_ordered(X))
-
-
-def test_a_metric_keeps_the_labels_that_it_has(graded):
-    X, y, _ = graded
-    recall = OrdinalScorer(partial(recall_score, labels=[2], average="macro"), greater_is_better=True)
-    model = NearestGrade(shift=-1.0).fit(X, y)
-    assert recall(model, X, y) == recall_score(y, model.predict(X), labels=["high"], average="macro")
 
 
 def test_a_fold_without_a_class_is_scored(graded):
@@ -241,20 +224,6 @@ def test_weights_are_routed_where_scikit_learn_routes(graded):
         assert scores[0] == neg_mae_scorer(estimator.fit(X, y), X, y, sample_weight=weight)
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             cross_val_score(estimator, X, y, scoring=neg_mae_scorer, params={"sample_weight": weight})
-
-
-def test_scorers_have_names():
-    names = set(scorers.__all__) - {"OrdinalScorer", "get_scorer", "get_scorer_names"}
-    assert names == {f"{name}_scorer" for name in scorers.get_scorer_names()} < set(dir(scorers))
-    assert all(getattr(scorers, name) is scorers.get_scorer(name.removesuffix("_scorer")) for name in names)
-    assert scorers.get_scorer("neg_rps") is neg_rps_scorer
-    with pytest.raises(ValueError, match=r"scoring must be one of 'concordance', .*; got 'rps'"):
-        scorers.get_scorer("rps")
-    with pytest.raises(ValueError, match=r"; got 'other'$"):
-        scorers.get_scorer("other")
-    for wrong in ("rps_scorer", "neg_rps", "missing"):
-        with pytest.raises(AttributeError, match=f"'ordinal_objectives.scorers' has no attribute '{wrong}'"):
-            getattr(scorers, wrong)
 
 
 def test_what_is_no_metric_and_no_name_is_refused():

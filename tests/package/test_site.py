@@ -1,12 +1,11 @@
-"""The site's reference, its pages for contributors, its examples, and its link check."""
+"""The reference has every public name, and the pages stay short."""
 
 from __future__ import annotations
 
 import importlib
-import re
 import runpy
 
-from sources import DOCS, ROOT, check_exceptions, entries, module_names
+from sources import DOCS, check_exceptions, entries, module_names
 
 INNER = {
     "ordinal_objectives.rows": "who adds a framework or a device reads the source",
@@ -37,31 +36,3 @@ def test_the_site_and_the_readme_are_short():
     counting = runpy.run_path(str(DOCS / "count_words.py"))
     assert counting["words"]("# Two words\n\n<!-- none --> | - | [a link](there) |") == 4
     assert not [name for name, total in counting["totals"]().items() if total > counting["LIMITS"][name]]
-
-
-# The pages for contributors name files that exist
-
-
-PAGES = [*sorted((ROOT / "docs" / "how_to").glob("*.md")), ROOT / "CONTRIBUTING.md"]
-FOLDERS = (
-    "adapters",
-    "benchmarks",
-    "docs",
-    "examples",
-    "histogram_engine",
-    "native",
-    "ordinal_objectives",
-    "tests",
-    "threshold_solver",
-)
-
-
-def missing(text):
-    """Return the paths in backticks that no file ends in; those of users and of placeholders do not count."""
-    there = [str(path.relative_to(ROOT)) for name in FOLDERS for path in (ROOT / name).rglob("*.*")]
-    named = re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|hpp|cpp|md))`", text)
-    return [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
-
-
-def test_pages_name_files_that_exist():
-    assert not {page.stem: names for page in PAGES if (names := missing(page.read_text()))}

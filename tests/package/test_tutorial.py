@@ -50,14 +50,6 @@ def test_prints_what_the_page_shows(tutorial):
             assert_alike(printed, output)
 
 
-def test_draws_the_pictures_of_the_page(tutorial):
-    pictures = re.findall(r"!\[.+\]\(tutorial/(.+)\)", PAGE.read_text(encoding="utf-8"))
-    assert pictures
-    for picture in pictures:
-        assert (tutorial[2] / picture).stat().st_size > 10_000
-        assert (PAGE.parent / "tutorial" / picture).exists()
-
-
 def test_the_server_answers_as_the_model_does(tutorial):
     names = tutorial[0]
     assert onnxruntime.InferenceSession(tutorial[2] / "severity.onnx").get_providers()

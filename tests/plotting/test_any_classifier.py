@@ -8,8 +8,6 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import GridSearchCV
@@ -22,7 +20,6 @@ from ordinal_objectives.plotting import (
     CumulativeReliabilityDisplay,
     OrdinalConfusionDisplay,
 )
-from ordinal_objectives.scorers import get_scorer
 
 matplotlib.use("Agg")
 NAMES = np.array(["poor", "fair", "good"])  # not in alphabetical order
@@ -73,26 +70,11 @@ def test_other_classifiers_are_told_the_order_or_read_it_from_the_labels(kind):
             display.from_estimator(model, X, Y)
 
 
-def test_numbers_in_an_order_of_their_own_inside_another_classifier_are_drawn_as_scorers_judge_them():
-    grades = np.array([3, 1, 2])
-    model = CalibratedClassifierCV(make_engine(classes=grades), cv=2).fit(X, grades[CODES])
-    display = OrdinalConfusionDisplay.from_estimator(model, X, grades[CODES])
-    assert display.class_names == ["3", "1", "2"]
-    error = -get_scorer("neg_mae")(model, X, grades[CODES])
-    assert display.ax_.get_title().startswith(f"mean absolute error {error:.3g}\n")
-
-
 def test_numbers_have_an_order():
     model = LogisticRegression().fit(X, 10 * CODES)
     assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
     model.classes_, model.coef_ = model.classes_[[2, 0, 1]], model.coef_[[2, 0, 1]]  # some sort them otherwise
     assert OrdinalConfusionDisplay.from_estimator(model, X, 10 * CODES).class_names == ["0", "10", "20"]
-
-
-def test_what_is_not_fitted_is_refused():
-    for display in (OrdinalConfusionDisplay, CumulativeReliabilityDisplay):
-        with pytest.raises(NotFittedError):
-            display.from_estimator(LogisticRegression(), X, CODES)
 
 
 TRUE, PREDICTED = ["poor", "good", "good", "fair"], ["fair", "good", "fair", "fair"]

@@ -26,7 +26,6 @@ from ordinal_objectives.plotting import (
     PITDisplay,
     PredictionSetsDisplay,
     RatersSpreadDisplay,
-    RowProbabilitiesDisplay,
     TrainingDisplay,
 )
 from ordinal_objectives.plotting.style import class_colors
@@ -64,20 +63,6 @@ def test_reliability_curves_are_those_of_the_function(model):
     assert [bar.get_height() for bar in bars] == found.count.sum(axis=0).tolist()
     bar = display.figure_.axes[-1]
     assert texts(bar.get_yticklabels()) == ["low | middle", "middle | high"]
-
-
-def test_reliability_curves_skip_bins_of_a_handful_of_rows_and_say_so():
-    low = np.repeat([0.15, 0.45, 0.95], [40, 10, 9])
-    proba, y = np.column_stack([low, 1.0 - low]), np.arange(59) % 2
-    display = CumulativeReliabilityDisplay.from_predictions(y, proba)
-    np.testing.assert_allclose(display.ax_.lines[1].get_xdata(), [0.15, 0.45])
-    assert display.left_out_ == pytest.approx(9 / 59)
-    assert display.counts_ax_.get_xlabel().endswith("bins of fewer than 10 rows, 15.3% of all")
-    bars: Any = display.counts_ax_.patches
-    assert [bar.get_height() for bar in bars if bar.get_height()] == [40, 10, 9]
-    full = CumulativeReliabilityDisplay.from_predictions(y[:50], proba[:50])
-    assert full.left_out_ == 0.0
-    assert full.counts_ax_.get_xlabel() == "stated P(y <= k)"
 
 
 def test_confusion_is_in_the_order_of_the_classes(model):
@@ -216,41 +201,6 @@ def test_fans_have_the_quantiles_of_mean_distributions(distribution):
     assert len(np.unique(display.quantiles[:, 4])) > 1
     assert display.ax_.get_xlabel() == "feature 0"
     np.testing.assert_array_equal(display.ax_.lines[0].get_ydata(), display.quantiles[:, len(display.levels) // 2])
-
-
-def test_a_fan_of_rows_has_a_bar_for_each_row_with_its_own_quantiles(distribution):
-    model, _ = distribution
-    new = pd.DataFrame(X[:5], index=list("abcde"))
-    display = DistributionFanDisplay.from_estimator(model, new.to_numpy())
-    assert texts(display.ax_.get_xticklabels()) == list("01234")
-    quantiles = model.predict_quantile(X[:5], display.levels)
-    bars: Any = display.ax_.patches
-    for i, (low, high) in enumerate([(0, 8), (1, 7), (2, 6), (3, 5)]):
-        np.testing.assert_allclose([bar.get_y() for bar in bars[5 * i : 5 * i + 5]], quantiles[:, low])
-        tops = [bar.get_y() + bar.get_height() for bar in bars[5 * i : 5 * i + 5]]
-        np.testing.assert_allclose(tops, quantiles[:, high])
-    medians: Any
-    (medians,) = display.ax_.collections
-    np.testing.assert_allclose([line[0, 1] for line in medians.get_segments()], quantiles[:, 4])
-    named = DistributionFanDisplay(new.index, quantiles, display.levels, "row").plot()
-    assert texts(named.ax_.get_xticklabels()) == list("abcde")
-
-
-def test_bars_of_rows_are_their_probabilities_in_the_colours_of_the_classes(model):
-    display = RowProbabilitiesDisplay.from_estimator(model, X[:4], row_names=["Ann", "Ben", "Cy", "Di"])
-    bars: Any = display.ax_.patches
-    proba = model.predict_proba_ordered(X[:4])
-    widths = np.array([bar.get_width() for bar in bars]).reshape(3, 4).T
-    np.testing.assert_allclose(widths, proba)
-    np.testing.assert_allclose([bar.get_x() for bar in bars[8:]], proba[:, :2].sum(axis=1))
-    assert [to_rgba(bar.get_facecolor()) for bar in bars[::4]] == [tuple(color) for color in class_colors(3)]
-    assert texts(display.ax_.get_yticklabels()) == ["Ann", "Ben", "Cy", "Di"]
-    bottom, top = display.ax_.get_ylim()
-    assert bottom > top  # the first row is on top
-    written = {text.get_text() for text in display.ax_.texts}
-    assert written == {f"{p:.0%}" for p in proba.ravel() if p >= 0.07}
-    at_half = [np.flatnonzero(np.cumsum(row) >= 0.5)[0] for row in proba]
-    assert NAMES[at_half].tolist() == model.predict(X[:4]).tolist()
 
 
 def test_probability_integral_transforms_are_spread_between_their_ends(distribution):
