@@ -135,7 +135,7 @@ def fault_of_rows(part: Mapping[str, Any]) -> str | None:
     return None
 
 
-class DaskRows(NamedTuple):
+class DaskData(NamedTuple):
     """Features, labels or their codes, weights and start scores: Dask collections, the last two may be None."""
 
     X: Table
@@ -175,16 +175,16 @@ class DaskClassifier(HostClassifier):
         refuse_on_cluster(self, self._refused_there)
         return y
 
-    def _evaluation_sets(self, eval_set: object, *beside: object) -> list[DaskRows]:
+    def _evaluation_sets(self, eval_set: object, *beside: object) -> list[DaskData]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = arguments.evaluation_pairs(eval_set)
         each = [arguments.one_for_each(*one) for one in zip(beside, [pairs] * 2, self._beside_sets, strict=True)]
-        sets, name = list[DaskRows](), "y of an evaluation set"
+        sets, name = list[DaskData](), "y of an evaluation set"
         for (X, y), *numbers in zip(pairs, *each, strict=True):
             refuse_text_and_dates(X)
             labels = _flat_labels(y, name)
             self._labels.encode(self._distinct(labels, name), name=name)
-            sets.append(DaskRows(X, labels, *numbers))
+            sets.append(DaskData(X, labels, *numbers))
         return sets
 
     @documented

@@ -14,7 +14,7 @@ from ordinal_objectives.adapters.arguments import Asked, given_options, spec_and
 from ordinal_objectives.adapters.training import CARRIED, bind_labels, labels_of
 from ordinal_objectives.aliases import FloatArray, Table
 from ordinal_objectives.estimators.arguments import one_for_each
-from ordinal_objectives.threshold_solver.random_intercept import ScoredRows, check_random_intercept, settled
+from ordinal_objectives.threshold_solver.random_intercept import RowsWithScores, check_random_intercept, settled
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
 
@@ -118,5 +118,5 @@ def _with_last_effects(
     codes = validation.check_codes(labels_of(matrix, matrix.get_label()), record.n_classes, name="the training set")
     X = random_effects.beside(groups, [one.column for one in record.random_effects])
     weight = np.asarray(weight) if np.size(weight) > 1 else None
-    rows = ScoredRows(X, codes, record.n_classes, weight, scores)
+    rows = RowsWithScores(X, codes, record.n_classes, weight, scores)
     return settled(record, n_iter, rows, n_threads)

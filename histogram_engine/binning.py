@@ -37,8 +37,8 @@ def learn_columns(X: Any, asked: Any, max_bins: int) -> Columns:
         if len(levels) > most:
             because = "" if max_bins >= MOST_LEVELS else f", as max_bins={max_bins} says"
             raise ValueError(
-                f"{tables.called(header_of(X), place)} has {len(levels)} categories, and the engine takes at most "
-                f"{most}{because}: join rare ones, or encode them as numbers, for instance by scikit-learn's "
+                f"{tables.describe_column(header_of(X), place)} has {len(levels)} categories, and the engine takes "
+                f"at most {most}{because}: join rare ones, or encode them as numbers, for instance by scikit-learn's "
                 f"TargetEncoder, and leave the column out of categorical_features"
             )
     return columns

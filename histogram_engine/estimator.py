@@ -348,7 +348,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         given["max_iter"] = held_out.rounds_unsearched("max_iter", self.max_iter)
         allowed = {"boosting_type": "gbdt", "judged_by": "out_of_bag", "threshold_update": ("joint", "newton")}
         if self.random_intercept is not None:
-            check_random_intercept(self._ordinal_loss(), arguments.kept_arguments(self), **allowed)
+            check_random_intercept(self._ordinal_loss(), arguments.constructor_arguments(self), **allowed)
         return BoostingParameters.of(self._ordinal_loss(), **given)
 
     def _with_rows(self, parameters: BoostingParameters, n_rows: int) -> BoostingParameters:
@@ -467,7 +467,12 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self._refuse_unknown()
         self.check_fitted_decision()
         check_choice(self.importance_type, model_file.IMPORTANCES, name="importance_type")
-        params = arguments.kept_arguments(self) | self._host_params | self._of_model | self._fitted_loss.as_parameters()
+        params = (
+            arguments.constructor_arguments(self)
+            | self._host_params
+            | self._of_model
+            | self._fitted_loss.as_parameters()
+        )
         others: Params = {"proportional": self.proportional_, "linear": self._linear, "targets": {}}
         return self._header_of(params, self.ordered_classes_, **others)
 

@@ -22,7 +22,7 @@ from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.eval_metric import Decide, EvalMetric, takes_weight
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, GrowthParameters
 from ordinal_objectives.histogram_engine.run import SumsOf
-from ordinal_objectives.histogram_engine.state import LabelledRows, LeafModel
+from ordinal_objectives.histogram_engine.state import LeafModel, TrainingSet
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.rows import CPU, soft_rows
 from ordinal_objectives.threads import effective_n_threads
@@ -42,7 +42,7 @@ Scorer = Callable[..., float]
 # What is measured after a tree, by name in `evals`, and what early stopping looks at: lower is better.
 Measured = tuple[dict[str, float], float]
 # Higher is better: (rows, probabilities, score).
-Scored = Callable[[LabelledRows, FloatArray, FloatArray], float]
+Scored = Callable[[TrainingSet, FloatArray, FloatArray], float]
 
 
 def after_tree(
@@ -239,7 +239,7 @@ class Run(Protocol):
         """Grow one tree, take the step and return the tree."""
 
 
-class Watched(ABC):
+class EvaluationSet(ABC):
     """Rows that no tree is grown on; their score follows the trees, and what is measured of them may end the training.
 
     Parameters
@@ -264,13 +264,13 @@ class Watched(ABC):
         """Return the weighted mean loss, and what else is measured."""
 
 
-class WatchedRows(Watched):
+class LabelledEvaluationSet(EvaluationSet):
     """Rows of an ordinal training.
 
     Parameters
     ----------
     name : str
-    rows : LabelledRows
+    rows : TrainingSet
     parameters : BoostingParameters
     n_threads : int or None
     metrics : sequence of EvalMetric
@@ -284,7 +284,7 @@ class WatchedRows(Watched):
     def __init__(
         self,
         name: str,
-        rows: LabelledRows,
+        rows: TrainingSet,
         parameters: BoostingParameters,
         n_threads: int | None,
         metrics: Sequence[EvalMetric] = (),
@@ -337,7 +337,7 @@ class WatchedRows(Watched):
 def fit_loop(
     run: Run,
     earlier: GrownModel | None,
-    watched: Sequence[Watched],
+    watched: Sequence[EvaluationSet],
     stopping: EarlyStopping | None,
     callback: AfterTree | None,
 ) -> GrownModel:
@@ -349,7 +349,7 @@ def fit_loop(
         Stands where `earlier` ended.
     earlier : GrownModel or None
         Its trees are continued; it is left as it is.
-    watched : sequence of Watched
+    watched : sequence of EvaluationSet
         Rows whose loss is recorded; `stopping` looks at the last.
     stopping : EarlyStopping or None
     callback : callable or None
@@ -416,7 +416,7 @@ def note(measured: Measured, evals: Evals) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class PredictedRows(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class StoredPredictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Stands for a classifier in the middle of its training, with its predictions for the rows that are watched.
 
     Attributes
@@ -462,7 +462,7 @@ def check_scoring(scoring: Any) -> Scorer | None:
     if isinstance(scoring, str) and scoring == LOSS:
         return None
     if scoring is None:
-        return PredictedRows.score
+        return StoredPredictions.score
     if isinstance(scoring, str):
         if scoring in scorers.get_scorer_names():
             return scorers.get_scorer(scoring)
@@ -484,8 +484,8 @@ def scored_by(scorer: Scorer, labels: OrderedLabels, decide: Decide) -> Scored:
     """
     by_name, _ = takes_weight(scorer)
 
-    def scored(rows: LabelledRows, proba: FloatArray, score: FloatArray) -> float:
-        estimator = PredictedRows(labels, lambda P: decide(P, rows.sample_weight), proba, score)
+    def scored(rows: TrainingSet, proba: FloatArray, score: FloatArray) -> float:
+        estimator = StoredPredictions(labels, lambda P: decide(P, rows.sample_weight), proba, score)
         function = scorer
         if by_name and rows.sample_weight is not None:
             function = partial(scorer, sample_weight=validation.read_only(rows.sample_weight))

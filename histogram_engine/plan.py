@@ -22,7 +22,7 @@ from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters, check_side_by_side
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart, settle_thresholds
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet, settle_thresholds
 from ordinal_objectives.random_effects import GroupColumn
 from ordinal_objectives.row_blocks import RowBlocks
 from ordinal_objectives.rows import CPU, soft_rows
@@ -149,10 +149,10 @@ class TrainingPlan:
         fit, held = held_out.hold_out(rows, self.model.validation_fraction, self.seed)
         return fit, [held]
 
-    def labelled(self, rows: held_out.Rows) -> LabelledRows:
+    def labelled(self, rows: held_out.Rows) -> TrainingSet:
         """Return checked rows as a run takes them."""
         model, sizes = self.model, self.columns.sizes
-        return LabelledRows(rows.X, rows.y, model.n_classes_, rows.weight, rows.start, sizes, self.groups)
+        return TrainingSet(rows.X, rows.y, model.n_classes_, rows.weight, rows.start, sizes, self.groups)
 
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""
@@ -191,7 +191,7 @@ class TrainingPlan:
         n_trees, before = (0, ()) if earlier is None else (len(earlier.ensemble), earlier.effects)
         effects = EffectsLearner(self.groups, rows.X, n_threads, before, n_trees) if self.groups else None
         sets = [
-            fit_loop.WatchedRows(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
+            fit_loop.LabelledEvaluationSet(name, self.labelled(one), parameters, n_threads, metrics, scored, effects)
             for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
         ]
         if earlier is None:  # the trees of a forest start from the thresholds only
@@ -208,21 +208,22 @@ class TrainingPlan:
         grown = fit_loop.fit_loop(run, earlier, sets, stopping, callback)
         return self._settled(grown, labelled, run.state.learner) if grown.effects else grown
 
-    def _settled(
-        self, grown: fit_loop.GrownModel, rows: LabelledRows, learner: ThresholdLearner
-    ) -> fit_loop.GrownModel:
+    def _settled(self, grown: fit_loop.GrownModel, rows: TrainingSet, learner: ThresholdLearner) -> fit_loop.GrownModel:
         """Return a model with the effects and the last thresholds of the highest likelihood, given the trees."""
         n_trees, n_threads = len(grown.ensemble), effective_n_threads(self.model.n_jobs)
         scores = rows.started(grown.ensemble.scores(rows.X, 0, n_trees, n_threads))
         learner.set_thresholds(grown.thresholds[-1])
-        scored = random_intercept.ScoredRows(rows.X, rows.y, rows.n_classes, rows.sample_weight, scores)
+        scored = random_intercept.RowsWithScores(rows.X, rows.y, rows.n_classes, rows.sample_weight, scores)
         effects = random_intercept.integrated(grown.effects, n_trees, scored, learner, n_threads)
         thresholds = np.vstack([grown.thresholds[:-1], learner.thresholds])
         return replace(grown, effects=effects, thresholds=thresholds)
 
 
 def _fit_forest(
-    run: EngineRun, rows: LabelledRows, watched: Sequence[fit_loop.WatchedRows], callback: fit_loop.AfterTree | None
+    run: EngineRun,
+    rows: TrainingSet,
+    watched: Sequence[fit_loop.LabelledEvaluationSet],
+    callback: fit_loop.AfterTree | None,
 ) -> fit_loop.GrownModel:
     """Grow the trees of a run that stands at its start, and stays there: a random forest, the mean of its trees.
 
@@ -267,7 +268,7 @@ def _fit_forest(
     )
 
 
-def _fit_scale(run: EngineRun, rows: LabelledRows, known: Any, mean: FloatArray) -> fit_loop.OutOfBag:
+def _fit_scale(run: EngineRun, rows: TrainingSet, known: Any, mean: FloatArray) -> fit_loop.OutOfBag:
     """Fit scale and thresholds to rows that are out of bag, given the mean of the trees for these."""
     spec, start = run.parameters.spec, 0.0 if rows.start is None else rows.start[known]
     weight = None if rows.sample_weight is None else rows.sample_weight[known]

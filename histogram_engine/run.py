@@ -17,10 +17,10 @@ from ordinal_objectives.aliases import FloatArray, IndexArray, IntArray, NDArray
 from ordinal_objectives.histogram_engine import constraints, criteria
 from ordinal_objectives.histogram_engine.criteria.base import Criterion
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
-from ordinal_objectives.histogram_engine.state import EngineState, LabelledRows, LeafModel, LeafStep, RunStart, Sample
+from ordinal_objectives.histogram_engine.state import EngineState, LeafModel, LeafStep, RunStart, Sample, TrainingSet
 from ordinal_objectives.random_effects import RandomEffects
 from ordinal_objectives.threshold_solver import Diagnostics
-from ordinal_objectives.trees import Tree, reached
+from ordinal_objectives.trees import Tree, reached_nodes
 
 Fit = Callable[[Any, IndexArray], LeafStep]
 # Pass, what its latest call returned, leaf of each row and number of nodes.
@@ -109,7 +109,7 @@ class EngineRun:
     Parameters
     ----------
     parameters : BoostingParameters
-    rows : LabelledRows
+    rows : TrainingSet
     seed : int
         Together with the iteration it determines the rows and columns drawn.
     n_threads : int or None
@@ -136,7 +136,7 @@ class EngineRun:
     def __init__(
         self,
         parameters: BoostingParameters,
-        rows: LabelledRows,
+        rows: TrainingSet,
         *,
         seed: int = 0,
         n_threads: int | None = None,
@@ -326,7 +326,7 @@ def judged_step(
     """
     training, held_out = training.of_all_nodes(tree.left), held_out.of_all_nodes(tree.left)
     left = merge_splits(tree.left, training, held_out, fit) if parameters.pruning else tree.left
-    leaves = np.flatnonzero((left < 0) & reached(left))
+    leaves = np.flatnonzero((left < 0) & reached_nodes(left))
     step, size = fit(training, leaves), parameters.learning_rate
     if parameters.adaptive_step:
         size = best_step_size(held_out, leaves, step, size)
@@ -358,11 +358,11 @@ def merge_splits(left: IntArray, training: LeafModel, held_out: LeafModel, fit: 
     leaves = np.flatnonzero(left < 0)[np.newaxis]
     (now,) = held_out.changes(leaves, *fit(training, leaves))
     while True:
-        inner = np.flatnonzero((left >= 0) & reached(left))
+        inner = np.flatnonzero((left >= 0) & reached_nodes(left))
         twigs = inner[(left[left[inner]] < 0) & (left[left[inner] + 1] < 0)]
         if not twigs.size:
             return left
-        is_leaf = np.tile((left < 0) & reached(left), (len(twigs), 1))
+        is_leaf = np.tile((left < 0) & reached_nodes(left), (len(twigs), 1))
         each = np.arange(len(twigs))
         is_leaf[each, left[twigs]] = is_leaf[each, left[twigs] + 1] = False
         is_leaf[each, twigs] = True

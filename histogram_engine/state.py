@@ -36,7 +36,7 @@ Evaluate = Callable[[RealArray, FloatArray], RoundStatistics]
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class TrainingSet:
     """Features, class codes and weights, checked. Read, never changed.
 
     Attributes
@@ -154,7 +154,7 @@ class EngineState(Generic[Pass]):
     Parameters
     ----------
     parameters : BoostingParameters
-    rows : LabelledRows
+    rows : TrainingSet
     start : RunStart
     proportional : bool
         Whether rows have one score for all thresholds; otherwise scores R_k = f + v_k, one for each, threshold by
@@ -195,7 +195,7 @@ class EngineState(Generic[Pass]):
     def __init__(
         self,
         parameters: BoostingParameters,
-        rows: LabelledRows,
+        rows: TrainingSet,
         start: RunStart,
         *,
         proportional: bool,

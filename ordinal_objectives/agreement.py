@@ -13,7 +13,7 @@ import numpy as np
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
 from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.metrics import METRICS, Interval
-from ordinal_objectives.metrics.intervals import DrawnRows, OfDraws
+from ordinal_objectives.metrics.intervals import BootstrapSample, OfDraws
 from ordinal_objectives.ordinal_labels import Ratings
 from ordinal_objectives.utils import documented, extras, text_tables, validation
 from ordinal_objectives.utils.arrays import as_array
@@ -299,7 +299,7 @@ def agreement_report(
     if len(shared) < 2:
         raise ValueError(f"row must have at least two rows with two answers; got {len(shared)}")
     of_rows = None if groups is None else _groups_of_rows(row, groups)[shared]
-    drawn_rows = DrawnRows.of(np.zeros(len(shared), dtype=np.int32), None, of_rows)
+    drawn_rows = BootstrapSample.of(np.zeros(len(shared), dtype=np.int32), None, of_rows)
     place = np.full(ratings.n_rows, -1)
     place[shared] = np.arange(len(shared))
     pairs = list(_pairs(ratings))

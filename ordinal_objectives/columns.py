@@ -88,14 +88,14 @@ class Columns:
         found = {place: set[Level]() for place in places if place not in of_type}
         for table in chain([X], blocks) if found else ():
             for place in found:
-                found[place] |= occurring(table, place, marks(missing))
+                found[place] |= occurring(table, place, missing_numbers(missing))
         levels = {
-            place: present(in_order(found[place]), missing) if place in found else levels_in(X, place)[0]
+            place: without_missing(in_order(found[place]), missing) if place in found else levels_in(X, place)[0]
             for place in places
         }
         for place, of_column in levels.items():
             if any(isinstance(level, float) and not np.isfinite(level) for level in of_column):
-                raise ValueError(f"{tables.called(X, place)} must hold finite categories; got an infinite one")
+                raise ValueError(f"{tables.describe_column(X, place)} must hold finite categories; got an infinite one")
         return cls(X.shape[1], levels, tables.names_as_text(X), missing)
 
     @property
@@ -156,7 +156,7 @@ class Columns:
         if others:
             raise ValueError(
                 f"{name} must have numbers where the training takes numbers; got categories in "
-                f"{first_few([tables.called(X, place) for place in others])}"
+                f"{first_few([tables.describe_column(X, place) for place in others])}"
             )
         codes = {place: self._codes(X, place, levels, name, refuse_new) for place, levels in self.levels.items()}
         table = X if issparse(X) else tables.with_columns(X, codes)
@@ -225,17 +225,21 @@ def levels_in(X: Table, place: int, known: Collection[Level] = ()) -> tuple[list
     try:
         levels, which = _levels_in(tables.column_at(X, place))
     except TypeError as error:  # of a list or a record, whose text depends on the kind of table
-        raise ValueError(f"{tables.called(X, place)} must hold text or numbers, no lists or records: {error}") from None
+        raise ValueError(
+            f"{tables.describe_column(X, place)} must hold text or numbers, no lists or records: {error}"
+        ) from None
     of_bytes = next((level for level in levels if isinstance(level, bytes)), None)
     if of_bytes is not None:  # their text would be b'...', which no other table holds
-        raise ValueError(f"{tables.called(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes")
+        raise ValueError(
+            f"{tables.describe_column(X, place)} must hold text or numbers; got {of_bytes!r}: decode bytes"
+        )
     floats = float_type(X, place) or np.float64
     first_rounded = 2.0 ** (np.finfo(floats).nmant + 1)
     large = [level for level in levels if isinstance(level, float) and first_rounded <= abs(level) < np.inf]
     if any(level not in known for level in large):
         raise ValueError(
-            f"{tables.called(X, place)} holds levels of {first_rounded:.0f} and more, which {floats.__name__} rounds, "
-            f"so that one may be mistaken for another: pass integers or text"
+            f"{tables.describe_column(X, place)} holds levels of {first_rounded:.0f} and more, which "
+            f"{floats.__name__} rounds, so that one may be mistaken for another: pass integers or text"
         )
     return levels, which
 
@@ -293,11 +297,11 @@ def codes_in(
     """
     number = {level: code for code, level in enumerate(known)}
     if not np.isnan(missing) and not any(isinstance(level, str) for level in known):
-        number = dict.fromkeys(marks(missing), MISSING) | number
+        number = dict.fromkeys(missing_numbers(missing), MISSING) | number
     found, which = levels_in(X, place, number)
     present = _present(which, len(found))
     levels = [found[i] for i in present]
-    _check_kinds(tables.called(X, place), levels, number)
+    _check_kinds(tables.describe_column(X, place), levels, number)
     codes = np.full(len(found) + 1, MISSING, dtype=np.intp)
     codes[present] = [number.get(level, NEW) for level in levels]
     if any(isinstance(level, float) for level in levels):
@@ -311,8 +315,8 @@ def codes_in(
                 same = in_rows.get(level, [level])
                 if len({number[one] for one in same if one in number}) > 1:
                     raise ValueError(
-                        f"{tables.called(X, place)} holds {level!r} as {rows_type.__name__}, which may be any of the "
-                        f"training's levels {first_few(same, repr)}; pass the type of the training"
+                        f"{tables.describe_column(X, place)} holds {level!r} as {rows_type.__name__}, which may be any "
+                        f"of the training's levels {first_few(same, repr)}; pass the type of the training"
                     )
                 codes[i] = number.get(same[0], NEW)
                 if codes[i] == NEW and training_type is not None:
@@ -320,8 +324,8 @@ def codes_in(
     if refuse and (codes[present] == NEW).any():
         others = in_order(level for level, code in zip(levels, codes[present], strict=True) if code == NEW)
         raise ValueError(
-            f"{name} must have the levels of the training in {tables.called(X, place)}, {first_few(known)}; got "
-            f"{first_few(others)}"
+            f"{name} must have the levels of the training in {tables.describe_column(X, place)}, "
+            f"{first_few(known)}; got {first_few(others)}"
         )
     return codes[which]
 
@@ -446,12 +450,12 @@ def are_missing(values: object, missing: float) -> BoolArray:
         return np.asarray(np.asarray(values).astype(np.float32) == np.float32(missing))
 
 
-def marks(missing: float) -> tuple[float, float]:
+def missing_numbers(missing: float) -> tuple[float, float]:
     """Return the number that stands for a missing value, and what float32 makes of it."""
     with np.errstate(over="ignore"):
         return missing, float(np.float32(missing))
 
 
-def present(levels: Iterable[Level], missing: float) -> list[Level]:
+def without_missing(levels: Iterable[Level], missing: float) -> list[Level]:
     """Return the levels but a number that stands for a missing value."""
     return [level for level in levels if isinstance(level, str) or not are_missing(level, missing)]

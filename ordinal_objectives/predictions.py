@@ -11,7 +11,7 @@ from ordinal_objectives.losses import OrdinalLoss
 _BLOCK = 1 << 15
 
 
-def plus(before: FloatArray, scores: FloatArray) -> FloatArray:
+def add_scores(before: FloatArray, scores: FloatArray) -> FloatArray:
     """Return the sum of scores, of which either may be one for a row or one for each threshold."""
     if before.ndim < scores.ndim:
         before = before[:, np.newaxis]

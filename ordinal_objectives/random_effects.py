@@ -91,7 +91,7 @@ class GroupColumn:
         groups = [group for group in in_order(occurring(X, column)) if group != missing]
         if any(isinstance(group, float) and not group.is_integer() for group in groups):
             raise ValueError(
-                f"random_intercept must name a column of groups; {tables.called(X, column)} holds fractions"
+                f"random_intercept must name a column of groups; {tables.describe_column(X, column)} holds fractions"
             )
         groups = [int(group) if isinstance(group, float) else group for group in groups]
         name = names[column] if names else None
@@ -103,7 +103,7 @@ class GroupColumn:
         if not 2 <= len(groups) < X.shape[0]:
             raise ValueError(
                 f"random_intercept must name a column of at least two groups, and fewer than rows; "
-                f"{tables.called(X, column)} has {len(groups)} in {X.shape[0]} rows"
+                f"{tables.describe_column(X, column)} has {len(groups)} in {X.shape[0]} rows"
             )
         return cls(column, groups, missing, name)
 

@@ -94,7 +94,7 @@ def names_as_text(X: Table) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def called(X: Table, place: int) -> str:
+def describe_column(X: Table, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
     names = _names(X)
     return f"column {place}" if names is None else f"column {names[place]!r}"

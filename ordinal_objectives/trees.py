@@ -14,7 +14,7 @@ from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArr
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.utils import public_names
 
-__all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "add_by_leaves", "has_set", "reached"]
+__all__ = ["NODE_ARRAYS", "SET_WORDS", "Tree", "TreeEnsemble", "add_by_leaves", "has_set", "reached_nodes"]
 __dir__ = public_names(__name__)
 
 _kernels: Any = _core  # takes arrays by groups
@@ -89,10 +89,10 @@ class Tree:
 
         The number of a removed node is that of its ancestor that has become a leaf.
         """
-        kept = np.flatnonzero(reached(left))
-        position = np.cumsum(reached(left)) - 1
+        kept = np.flatnonzero(reached_nodes(left))
+        position = np.cumsum(reached_nodes(left)) - 1
         is_leaf = left < 0
-        number = np.where(reached(left), position, -1).astype(np.int32)
+        number = np.where(reached_nodes(left), position, -1).astype(np.int32)
         for node in np.flatnonzero(self.left >= 0):
             if number[self.left[node]] < 0:
                 number[self.left[node] : self.left[node] + 2] = number[node]
@@ -182,7 +182,7 @@ def add_by_leaves(
         _core.add_tree_vectors(leaves, offsets, np.concatenate(vectors), scores, n_threads)
 
 
-def reached(left: IntArray) -> BoolArray:
+def reached_nodes(left: IntArray) -> BoolArray:
     """Tell which nodes a row can reach, (n_nodes,)."""
     is_reached = np.zeros(len(left), np.bool_)
     is_reached[0] = True

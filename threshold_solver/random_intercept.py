@@ -170,7 +170,7 @@ class EffectsLearner:
         return tuple(column.found() for column in self._columns)
 
 
-class ScoredRows(NamedTuple):
+class RowsWithScores(NamedTuple):
     """Checked rows of a training, with the scores of its trees."""
 
     X: Table
@@ -191,13 +191,13 @@ class IntegratedEffects:
     ----------
     effects : RandomEffects
         Those to start from.
-    rows : ScoredRows
+    rows : RowsWithScores
         With their groups.
     loss : OrdinalLoss
     n_threads : int or None
     """
 
-    def __init__(self, effects: RandomEffects, rows: ScoredRows, loss: OrdinalLoss, n_threads: int | None) -> None:
+    def __init__(self, effects: RandomEffects, rows: RowsWithScores, loss: OrdinalLoss, n_threads: int | None) -> None:
         self._scores = scores = rows.scores
         self._effects, self._n = effects, len(effects.groups)
         self._group = effects.column.codes(rows.X) % (self._n + 2)
@@ -315,7 +315,11 @@ _SWEEPS = 4
 
 
 def integrated(
-    effects: Sequence[RandomEffects], n_trees: int, rows: ScoredRows, learner: ThresholdLearner, n_threads: int | None
+    effects: Sequence[RandomEffects],
+    n_trees: int,
+    rows: RowsWithScores,
+    learner: ThresholdLearner,
+    n_threads: int | None,
 ) -> tuple[RandomEffects, ...]:
     """Return the effects of the highest likelihood, given so many trees, and move the thresholds.
 
@@ -325,11 +329,13 @@ def integrated(
     for _ in range(_SWEEPS if len(found) > 1 else 1):
         for i in range(len(found)):
             given = rows.scores + sum(one.of_rows(rows.X) for one in (*found[:i], *found[i + 1 :]))
-            found[i] = IntegratedEffects(found[i], ScoredRows(*rows[:-1], given), learner.loss, n_threads).find(learner)
+            found[i] = IntegratedEffects(found[i], RowsWithScores(*rows[:-1], given), learner.loss, n_threads).find(
+                learner
+            )
     return tuple(one.settled(n_trees) for one in found)
 
 
-def settled(record: ThresholdRecord, n_iter: int, rows: ScoredRows, n_threads: int | None) -> ThresholdRecord:
+def settled(record: ThresholdRecord, n_iter: int, rows: RowsWithScores, n_threads: int | None) -> ThresholdRecord:
     """Return the record of a training with effects and last thresholds of the highest likelihood, given its trees."""
     weights = np.bincount(rows.y, rows.weight, rows.n_classes).astype(np.float64)
     learner = ThresholdLearner(record.spec, weights, record.at(n_iter))

@@ -71,7 +71,7 @@ class CatBoostHost(Host):
         unnamed = set(tables.places_of(X, tables.FROM_DTYPE)) - set(model._places["cat_features"])
         if reset and unnamed:
             raise ValueError(
-                f"X must have categories only where cat_features says so; got {tables.called(X, min(unnamed))}"
+                f"X must have categories only where cat_features says so; got {tables.describe_column(X, min(unnamed))}"
             )
         return tables.with_columns(X, dict.fromkeys(_others(model, X), np.zeros(X.shape[0])))
 
@@ -89,8 +89,9 @@ class CatBoostHost(Host):
         for place, of_rows in lengths.items():
             if of_rows != [expected := model._lengths.get(place, of_rows[0])]:
                 raise ValueError(
-                    f"{tables.called(X, place)} must have vectors of {expected} numbers, as in the training, where "
-                    f"CatBoost would read beyond their end; got some of {of_rows[-1 if of_rows[0] == expected else 0]}"
+                    f"{tables.describe_column(X, place)} must have vectors of {expected} numbers, as in the training, "
+                    f"where CatBoost would read beyond their end; got some of "
+                    f"{of_rows[-1 if of_rows[0] == expected else 0]}"
                 )
         no_numbers = _no_numbers(model, X, reset)
         if not no_numbers:
@@ -106,8 +107,8 @@ class CatBoostHost(Host):
             for level in levels:
                 if level is not (other := texts.setdefault(_text(level, float), level)):
                     raise ValueError(
-                        f"{tables.called(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: make "
-                        f"them differ"
+                        f"{tables.describe_column(X, place)} has the levels {other!r} and {level!r}, one for CatBoost: "
+                        f"make them differ"
                     )
         return columns
 
@@ -241,7 +242,7 @@ def _as_given(model: Estimator, X: Table, place: int) -> Column:
 def _lengths_in(model: Estimator, X: Table) -> Iterator[tuple[int, list[int]]]:
     """Yield the places of columns of vectors, and the numbers of numbers that their vectors have."""
     for place in model._places["embedding_features"]:
-        lengths = {_length(vector, tables.called(X, place)) for vector in tables.column_at(X, place)}
+        lengths = {_length(vector, tables.describe_column(X, place)) for vector in tables.column_at(X, place)}
         if lengths:
             yield place, sorted(lengths)
 
@@ -266,7 +267,7 @@ def _texts(X: Table, place: int) -> NDArray[np.object_]:
     strange = [level for level in levels if not isinstance(level, str)]
     if strange:
         raise ValueError(
-            f"{tables.called(X, place)} must hold text, as text_features says; got "
+            f"{tables.describe_column(X, place)} must hold text, as text_features says; got "
             f"{validation.first_few(strange, repr)}"
         )
     return np.array([*levels, ""], dtype=object)[which]

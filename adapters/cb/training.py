@@ -44,7 +44,7 @@ class _Pairs:
         return zip(*self._columns, strict=True)
 
 
-class _PoolRows:
+class _PoolData:
     """What stands for the training rows and for each evaluation set, of which CatBoost shows arrays alone."""
 
     def __init__(self, pool: Pool = None) -> None:
@@ -93,11 +93,11 @@ class CatBoostTraining(Training):
         """Begin a run on a pool whose rows have a score before the first tree."""
         self.check_matrix(pool)
         self.check_start(score, self.continues, "init_model or a baseline is set")
-        self._run = run = self.begin(_PoolRows(pool), self.continues)
+        self._run = run = self.begin(_PoolData(pool), self.continues)
         self.results: dict[str, dict[str, list[float]]] = {}
         self.error: BaseException | None = None
         self._iteration, self._n_evaluated = run.first_iteration, 0
-        self._sets: list[_PoolRows] = []
+        self._sets: list[_PoolData] = []
         self._keep_derivatives(score)
 
     @property
@@ -117,7 +117,7 @@ class CatBoostTraining(Training):
 
     def label_and_weight(self, matrix: object) -> tuple[ArrayLike, ArrayLike | None]:
         """Return the labels of a pool and its weights; None where all are 1."""
-        assert isinstance(matrix, _PoolRows)
+        assert isinstance(matrix, _PoolData)
         label = matrix.pool.get_label()
         if label is None:
             raise ValueError("the pool has no labels; pass label= to catboost.Pool")
@@ -161,7 +161,7 @@ class CatBoostTraining(Training):
             return loss
         place = self._n_evaluated - 2
         if place == len(self._sets):
-            self._sets.append(_PoolRows())
+            self._sets.append(_PoolData())
         run, rows = self.run, self._sets[place]
         loss = run.mean_loss_of(rows, score, targets, weights)
         found = [(run.spec.loss.name, loss, False)]

@@ -38,7 +38,7 @@ from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask import (
     DaskClassifier,
-    DaskRows,
+    DaskData,
     fault_of_rows,
     numbers_of_rows,
     parts_of,
@@ -171,13 +171,13 @@ async def _cause(futures: Sequence[distributed.Future], first: Exception) -> Bas
     return next((error for error, lost in zip(errors, is_lost, strict=True) if not lost), first)
 
 
-def _parts_on_workers(client: distributed.Client, rows: DaskRows, name: str, encode: _Encode) -> _Parts:
+def _parts_on_workers(client: distributed.Client, rows: DaskData, name: str, encode: _Encode) -> _Parts:
     """Return rows, checked, in the memory of the workers; their labels are class codes.
 
     Parameters
     ----------
     client : distributed.Client
-    rows : DaskRows
+    rows : DaskData
     name : str
         What messages call the features.
     encode : callable
@@ -427,7 +427,7 @@ importance_type, early_stopping_round
             self._take_columns(LIGHTGBM.learn_columns(self, self._header(X)))
             encode = partial(self.columns_.encode, ensure_min_samples=0)
             codes = self._codes(y)
-            rows = DaskRows(X, codes, self._weights(codes, sample_weight), init_score)
+            rows = DaskData(X, codes, self._weights(codes, sample_weight), init_score)
             training = _parts_on_workers(self.client, rows, "X", partial(encode, refuse_new=booster is not None))
             evaluated = [
                 training

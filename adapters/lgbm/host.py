@@ -16,7 +16,7 @@ from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, first_rates, s
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators.arguments import ParameterNames, kept_arguments
+from ordinal_objectives.estimators.arguments import ParameterNames, constructor_arguments
 from ordinal_objectives.estimators.held_out import Rows, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
@@ -32,7 +32,7 @@ class LightGBMHost(Host):
 
     def resolved_params(self, model: Estimator) -> tuple[Params, list[str]]:
         """Return the parameters by one name each, of LightGBM's many, and warnings of those that are not used."""
-        kept = kept_arguments(model)
+        kept = constructor_arguments(model)
         if not model._host_params:
             return kept, []
         own = {k: v for k, v in kept.items() if k in input_checks.KNOWN and v != model._default(k)}

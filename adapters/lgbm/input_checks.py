@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.arguments import refuse_parameters
 from ordinal_objectives.aliases import Params, Table
 from ordinal_objectives.columns import Columns, plain_level
 from ordinal_objectives.estimators import held_out
-from ordinal_objectives.tables import called, column_kinds
+from ordinal_objectives.tables import column_kinds, describe_column
 from ordinal_objectives.utils.validation import as_objects, first_few, refuse_masked, signs_of
 
 # Every parameter of LightGBM with all its names, the primary one first; LightGBM ignores an unknown one.
@@ -333,7 +333,7 @@ def with_codes(X: Table, levels: Sequence[list[Any]] | None, *, name: str) -> An
     if len(places) != len(levels):
         raise ValueError(
             f"{name} must have categories in the {len(levels)} columns of which the model holds levels; got "
-            f"{first_few([called(X, place) for place in places])}"
+            f"{first_few([describe_column(X, place) for place in places])}"
         )
     plain = {place: [plain_level(level) for level in own] for place, own in zip(places, levels, strict=True)}
     return Columns(X.shape[1], plain).encode(X, name=name)

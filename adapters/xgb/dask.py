@@ -32,7 +32,7 @@ from ordinal_objectives.adapters.arguments import Asked, check_same_names, given
 from ordinal_objectives.adapters.dask import (
     LARGEST,
     DaskClassifier,
-    DaskRows,
+    DaskData,
     fault_of_rows,
     numbers_of_rows,
     parts_of,
@@ -165,7 +165,7 @@ def _train_spec(
 _Columns = Mapping[Any, list[Any] | None]
 
 
-class _WorkerRows(NamedTuple):
+class _WorkerData(NamedTuple):
     """A fault in the parts of a matrix that one worker has, if any; the sum of their weights; columns and rows."""
 
     fault: str | None
@@ -220,7 +220,7 @@ async def _check_parts(client: distributed.Client, matrices: Sequence[tuple[xgbo
         raise ValueError(uneven)
 
 
-def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerRows:
+def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _WorkerData:
     """Check the parts of a matrix that one worker has."""
     total, columns = None, None
     for part in parts:
@@ -229,10 +229,10 @@ def _check_worker(parts: Sequence[Mapping[str, Any]], missing: float) -> _Worker
         fault = fault_of_rows(part) or _fault_of_features(part["data"], missing) or _differing(columns, here)
         fault = fault or next((fault for kind, values in part.items() if (fault := _misread(kind, values))), None)
         if fault is not None:
-            return _WorkerRows(fault)
+            return _WorkerData(fault)
         if part.get("weight") is not None:
             total = (total or 0.0) + float(numbers_of_rows(part["weight"], name="weights").sum())
-    return _WorkerRows(None, total, columns, sum(part["data"].shape[0] for part in parts))
+    return _WorkerData(None, total, columns, sum(part["data"].shape[0] for part in parts))
 
 
 def _fault_of_features(data: object, missing: float) -> str | None:
@@ -430,10 +430,10 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             arguments.check_rounds("early_stopping_rounds", rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
             X = self._codes_of(X, refuse_new=continued is not None)
-            dtrain = self._dask_matrix(DaskRows(X, codes, self._weights(codes, sample_weight), base_margin))
+            dtrain = self._dask_matrix(DaskData(X, codes, self._weights(codes, sample_weight), base_margin))
             evals = []
             for i, part in enumerate(sets):
-                part = DaskRows(self._codes_of(part.X), self._codes(part.y), part.weight, part.margin)
+                part = DaskData(self._codes_of(part.X), self._codes(part.y), part.weight, part.margin)
                 evals.append((self._dask_matrix(part, f"validation_{i}", dtrain), f"validation_{i}"))
             trained = _train_spec(
                 (self._spec(), None),
@@ -485,7 +485,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
                 future.result()
         return codes
 
-    def _dask_matrix(self, rows: DaskRows, name: str = "the training set", like: object = None) -> Any:
+    def _dask_matrix(self, rows: DaskData, name: str = "the training set", like: object = None) -> Any:
         X, codes, weight, margin = rows
         options = {
             "weight": weight,

@@ -124,7 +124,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         importance_type: str = "gain",
         n_jobs: int | None = None,
     ) -> None:
-        arguments.keep_arguments(self, locals())
+        arguments.store_constructor_arguments(self, locals())
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -221,7 +221,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
             options: Params = {"seed": self._seed, "n_threads": self.n_jobs, "categories": self.columns_.sizes}
             training = run.MultiOutputRun(parameters, loss, rows, earlier=earlier, **options)
             followed = [
-                run.WatchedTargets(name, one, loss, parameters.hessian, training.start, self.n_jobs)
+                run.TargetEvaluationSet(name, one, loss, parameters.hessian, training.start, self.n_jobs)
                 for name, one in zip(fit_loop.set_names(len(watched)), watched, strict=True)
             ]
             after = fit_loop.after_tree(None, callback=callback, remember=self._remember)
@@ -232,13 +232,15 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         given = {one.name: getattr(self, one.name) for one in fields(run.MultiOutputParameters)}
         return run.MultiOutputParameters(**given)
 
-    def _rows(self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None) -> run.TargetRows:
+    def _rows(
+        self, X: Any, y: Any, weight: Any, name: str, weight_name: str, groups: Any = None
+    ) -> run.RowsWithTargets:
         """Return checked rows: features come checked."""
         codes, targets = self._encode(validation.readable(y, name=name), name)
         check_consistent_length(X, targets)
         checked = validation.check_sample_weight(weight, len(targets), name=weight_name)
         weight = validation.check_total_weight(checked, name=weight_name)
-        return run.TargetRows(X, codes, weight, groups=held_out.check_groups(groups, len(codes)), targets=targets)
+        return run.RowsWithTargets(X, codes, weight, groups=held_out.check_groups(groups, len(codes)), targets=targets)
 
     def _check_continued(self, X: object, parameters: run.MultiOutputParameters) -> None:
         """Raise ValueError, naming what differs, unless a fit can continue the fitted model."""
@@ -303,7 +305,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         classes, targets = self._describe_targets()
         others: Params = {"proportional": False, "linear": None}
         others["targets"] = {"estimator": type(self).__name__, **targets}
-        return self._header_of(arguments.kept_arguments(self) | {"loss": loss}, classes, **others)
+        return self._header_of(arguments.constructor_arguments(self) | {"loss": loss}, classes, **others)
 
     def _recall(self, header: model_file.Header, grown: fit_loop.GrownModel) -> None:
         assert grown.start is not None

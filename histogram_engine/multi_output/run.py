@@ -37,7 +37,7 @@ class MultiOutputParameters(GrowthParameters):
 
 
 @dataclass(frozen=True)
-class TargetRows(Rows):
+class RowsWithTargets(Rows):
     """Rows with their targets; the class codes are zeros where there are none."""
 
     targets: Any = None
@@ -219,13 +219,13 @@ class OutputColumns:
         return sums[:, :d], H
 
 
-class WatchedTargets(fit_loop.Watched):
+class TargetEvaluationSet(fit_loop.EvaluationSet):
     """Rows that no tree is grown on; their raw prediction follows the trees.
 
     Parameters
     ----------
     name : str
-    rows : TargetRows
+    rows : RowsWithTargets
     loss : CheckedLoss
     hessian : str
     start : ndarray of float64, shape (n_outputs,)
@@ -233,7 +233,13 @@ class WatchedTargets(fit_loop.Watched):
     """
 
     def __init__(
-        self, name: str, rows: TargetRows, loss: CheckedLoss, hessian: str, start: FloatArray, n_threads: int | None
+        self,
+        name: str,
+        rows: RowsWithTargets,
+        loss: CheckedLoss,
+        hessian: str,
+        start: FloatArray,
+        n_threads: int | None,
     ) -> None:
         super().__init__(name, rows.X, np.tile(start, (len(rows.targets), 1)), n_threads)
         # A full Hessian is not used.
@@ -253,7 +259,7 @@ class MultiOutputRun:
     ----------
     parameters : MultiOutputParameters
     loss : CheckedLoss
-    rows : TargetRows
+    rows : RowsWithTargets
         Read, never changed.
     seed : int
         Draws the rows that the cuts of a large table are computed from, and with the iteration those of a tree.
@@ -285,7 +291,7 @@ class MultiOutputRun:
         self,
         parameters: MultiOutputParameters,
         loss: CheckedLoss,
-        rows: TargetRows,
+        rows: RowsWithTargets,
         *,
         seed: int = 0,
         n_threads: int | None = None,

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Seed, Table
 from ordinal_objectives.decisions.around import AroundOneClassifier
-from ordinal_objectives.estimators.arguments import keep_arguments
+from ordinal_objectives.estimators.arguments import store_constructor_arguments
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.utils import documented, validation
 
@@ -185,7 +185,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         cost_matrix: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
-        keep_arguments(self, locals())
+        store_constructor_arguments(self, locals())
 
     @documented
     def fit(

@@ -22,7 +22,7 @@ from ordinal_objectives.aliases import (
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
-from ordinal_objectives.estimators.arguments import keep_arguments
+from ordinal_objectives.estimators.arguments import store_constructor_arguments
 from ordinal_objectives.estimators.held_out import Rows, split_seed
 from ordinal_objectives.estimators.wrappers import FittedMember
 from ordinal_objectives.utils import documented, validation
@@ -220,7 +220,7 @@ class OrdinalPredictionSets(AroundClassifier):
         classes: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
-        keep_arguments(self, locals())
+        store_constructor_arguments(self, locals())
 
     @documented
     def fit(

@@ -15,7 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
-from ordinal_objectives.estimators.arguments import keep_arguments
+from ordinal_objectives.estimators.arguments import store_constructor_arguments
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.eval_metric import takes_weight
 from ordinal_objectives.metrics import METRICS, table
@@ -217,7 +217,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
         classes: ArrayLike | None = None,
         random_state: Seed = None,
     ) -> None:
-        keep_arguments(self, locals())
+        store_constructor_arguments(self, locals())
 
     @documented
     def fit(

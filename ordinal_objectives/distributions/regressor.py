@@ -103,7 +103,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         prediction: str = "mean",
         random_state: Seed = None,
     ) -> None:
-        arguments.keep_arguments(self, locals())
+        arguments.store_constructor_arguments(self, locals())
 
     def fit(
         self,

@@ -290,7 +290,7 @@ def check_features(estimator: Estimator, X: Table, hint: str, *, reset: bool, na
     return X
 
 
-def keep_arguments(estimator: Estimator, given: Params) -> None:
+def store_constructor_arguments(estimator: Estimator, given: Params) -> None:
     """Store what a constructor was given, its ``locals()``, each argument under its own name, as scikit-learn asks."""
     estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
@@ -307,7 +307,7 @@ def _kept_names(kind: type[Any]) -> tuple[str, ...]:
     return tuple(p.name for p in given if p.kind is not p.VAR_KEYWORD)
 
 
-def kept_arguments(estimator: Estimator) -> Params:
+def constructor_arguments(estimator: Estimator) -> Params:
     """Return what is kept of the arguments of that constructor, whether or not a subclass names them."""
     kind: Any = type(estimator)
     return {name: getattr(estimator, name) for name in _kept_names(kind)}

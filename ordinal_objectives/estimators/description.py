@@ -111,7 +111,7 @@ def give_back(
     ValueError, TypeError
         If the description holds what the classifier does not have.
     """
-    left, own = {*OF_MACHINE, *not_in_files}, arguments.kept_arguments(model)
+    left, own = {*OF_MACHINE, *not_in_files}, arguments.constructor_arguments(model)
     if left & described.params.keys():
         raise ValueError(f"{', '.join(sorted(left & described.params.keys()))} must not be among the parameters")
     read = {name: files.value_from_json(value) for name, value in described.params.items()}
@@ -125,7 +125,7 @@ def give_back(
     elif of_host:
         raise ValueError(f"{type(model).__name__} has no parameters {sorted(of_host)}")
     unnamed = {name: defaults[name].default for name in own if name not in kept}
-    arguments.keep_arguments(model, unnamed | {name: value for name, value in read.items() if name in own})
+    arguments.store_constructor_arguments(model, unnamed | {name: value for name, value in read.items() if name in own})
     if "classes" in own:
         model.classes = described.labels
     for names in (described.feature_names, described.column_numbers):

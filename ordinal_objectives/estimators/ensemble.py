@@ -20,9 +20,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Seed, Table
-from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, keep_arguments
+from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, store_constructor_arguments
 from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
-from ordinal_objectives.estimators.ensemble_members import CRITERIA, TrainingRows, best_weights, check_members, is_pair
+from ordinal_objectives.estimators.ensemble_members import CRITERIA, EnsembleData, best_weights, check_members, is_pair
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_settings_by_label
@@ -146,7 +146,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         random_state: Seed = None,
         n_jobs: int | None = None,
     ) -> None:
-        keep_arguments(self, locals())
+        store_constructor_arguments(self, locals())
 
     def get_params(self, deep: bool = True) -> Params:
         """Return the parameters, with ``deep`` those of the members by ``name__parameter``.
@@ -232,7 +232,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             evaluated = self._check_evaluation(sets)
             seed, fraction = split_seed(self.random_state), self.validation_fraction if given is None else None
             rows, evaluated = hold_out_unless_given(rows, evaluated, fraction, seed)
-            training = TrainingRows(rows, self._labels, subsample, refit)
+            training = EnsembleData(rows, self._labels, subsample, refit)
             seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=(len(members), n_bags)).tolist()
             fitted = Parallel(n_jobs=self.n_jobs, prefer="threads")(
                 delayed(training.fit_copy)(name, member, copy_seed)

@@ -70,7 +70,7 @@ def is_pair(entry: object) -> bool:
 
 
 @dataclass(frozen=True)
-class TrainingRows:
+class EnsembleData:
     """What all members draw their rows from, and the classes."""
 
     rows: held_out.Rows

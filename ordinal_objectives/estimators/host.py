@@ -17,7 +17,7 @@ import numpy as np
 
 from ordinal_objectives.aliases import Booster, Column, Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, kept_arguments
+from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, constructor_arguments
 from ordinal_objectives.estimators.held_out import Rows, Settings
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
@@ -173,7 +173,7 @@ class Host(ABC):
 
     def resolved_params(self, model: Estimator) -> tuple[Params, list[str]]:
         """Return the parameters by one name each, and warnings of those that are not used."""
-        return kept_arguments(model) | model._host_params, []
+        return constructor_arguments(model) | model._host_params, []
 
     def completed_params(self, model: Estimator, params: Params, n_weighted: int) -> Params:
         """Return the parameters of the library's ``train`` on so many rows with weight, given those that are set."""

@@ -30,7 +30,7 @@ from ordinal_objectives.random_effects import GroupColumn, without
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.threshold_solver.random_intercept import ScoredRows, check_random_intercept, settled
+from ordinal_objectives.threshold_solver.random_intercept import RowsWithScores, check_random_intercept, settled
 from ordinal_objectives.utils import files, validation
 
 
@@ -496,7 +496,7 @@ class HostClassifier(OrdinalClassifier):
         self._keep(record, n_iter)
         if self._groups:  # effects and last thresholds of the highest likelihood, given the trees
             scores = self._scores_of_checked(rows.X, {} if rows.start is None else {self._host.start_name: rows.start})
-            scored = ScoredRows(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
+            scored = RowsWithScores(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
             self._keep(settled(self._record, n_iter, scored, self.n_jobs), n_iter)
             self._effects = self._record.random_effects
         if self._n_rounds is not None or self._groups:
@@ -526,7 +526,7 @@ class HostClassifier(OrdinalClassifier):
 
     def _description(self, *, labelled: bool = True) -> ClassifierDescription:
         """Return the description of the classifier in a file; TypeError for labels that no file holds."""
-        params = arguments.kept_arguments(self) | self._host_params | dict(self._of_rows)
+        params = arguments.constructor_arguments(self) | self._host_params | dict(self._of_rows)
         classes = self.ordered_classes_ if labelled else None
         return describe(self, params, classes, _IN_RECORD | self._host.kept_on_loading)
 

@@ -19,7 +19,7 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.threshold_solver.random_intercept import IntegratedEffects, ScoredRows, with_location
+from ordinal_objectives.threshold_solver.random_intercept import IntegratedEffects, RowsWithScores, with_location
 from ordinal_objectives.utils import documented, validation
 
 Classifier = TypeVar("Classifier", bound=OrdinalClassifier)
@@ -95,7 +95,7 @@ def _take_groups(
     before, columns = self._effects, GroupColumn.with_new(X, self._groups)
     self._groups, self._effects = columns, ()
     checked = self._check_features(X, reset=False)
-    rows = ScoredRows(checked, codes, self.n_classes_, weight, self._scores_of_checked(checked, start))
+    rows = RowsWithScores(checked, codes, self.n_classes_, weight, self._scores_of_checked(checked, start))
     effects = [_extended(*one) for one in zip(before, columns, strict=True)]
     found = _found(effects, rows, self._fitted_loss, self.thresholds_, getattr(self, "n_jobs", None))
     self._effects = tuple(one.settled(self.n_iter_) for one in found)
@@ -122,7 +122,11 @@ def _extended(effects: RandomEffects, column: GroupColumn) -> RandomEffects:
 
 
 def _found(
-    effects: Sequence[RandomEffects], rows: ScoredRows, loss: OrdinalLoss, thresholds: FloatArray, n_threads: int | None
+    effects: Sequence[RandomEffects],
+    rows: RowsWithScores,
+    loss: OrdinalLoss,
+    thresholds: FloatArray,
+    n_threads: int | None,
 ) -> list[RandomEffects]:
     """Return effects with those of the groups that are new, as in predictions, where they have rows of any weight."""
     are_new = []
@@ -147,7 +151,7 @@ def _found(
 def _joint_modes(
     effects: Sequence[RandomEffects],
     are_new: Sequence[FloatArray],
-    rows: ScoredRows,
+    rows: RowsWithScores,
     loss: OrdinalLoss,
     thresholds: FloatArray,
     n_threads: int | None,

@@ -21,10 +21,10 @@ from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators import adapted, held_out
 from ordinal_objectives.estimators.arguments import (
     ParameterNames,
-    keep_arguments,
-    kept_arguments,
+    constructor_arguments,
     near_name,
     start_scores,
+    store_constructor_arguments,
     validate_columns,
 )
 from ordinal_objectives.estimators.linear import LinearPart
@@ -83,7 +83,7 @@ class OrdinalClassifier(OrderedClassifier):
     def _keep_arguments(self, given: Params, others: str) -> None:
         """Store what the constructor was given, its ``locals()``; ``others`` is its name for what goes on."""
         self._keep_host_params(given.pop(others))
-        keep_arguments(self, given)
+        store_constructor_arguments(self, given)
 
     def _keep_host_params(self, host_params: Params) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
@@ -115,7 +115,10 @@ class OrdinalClassifier(OrderedClassifier):
         **params
             Values by name.
         """
-        own = {*self._get_param_names(), *kept_arguments(self)}  # those that a subclass does not take are refused
+        own = {
+            *self._get_param_names(),
+            *constructor_arguments(self),
+        }  # those that a subclass does not take are refused
         passed_on = {k: v for k, v in params.items() if k not in own or k in self._host_params}
         self._keep_host_params({**self._host_params, **passed_on})
         super().set_params(**{k: v for k, v in params.items() if k in own})
@@ -252,7 +255,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _scores_of_checked(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         before = self._before_trees(X, start)
-        scores = predictions.plus(before, self._scorer(X)(0, self.n_iter_))
+        scores = predictions.add_scores(before, self._scorer(X)(0, self.n_iter_))
         return random_effects.with_effects(scores, X, self._effects, self._fitted_loss, self.thresholds_)
 
     @documented
@@ -438,7 +441,7 @@ class OrdinalClassifier(OrderedClassifier):
         score_of = self._scorer(X)
         scores = self._before_trees(X, start)
         for iteration in range(self.n_iter_):
-            scores = predictions.plus(scores, score_of(iteration, iteration + 1))
+            scores = predictions.add_scores(scores, score_of(iteration, iteration + 1))
             effects, thresholds = [one.at(iteration + 1) for one in self._effects], self._record.at(iteration + 1)
             yield random_effects.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
 

@@ -57,7 +57,7 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DrawnRows:
+class BootstrapSample:
     """Rows with weight, of which samples are drawn.
 
     Attributes
@@ -77,7 +77,9 @@ class DrawnRows:
     row: IndexArray
 
     @classmethod
-    def of(cls, y: IntArray | OrdinalLabels, sample_weight: ArrayLike | None, groups: ArrayLike | None) -> DrawnRows:
+    def of(
+        cls, y: IntArray | OrdinalLabels, sample_weight: ArrayLike | None, groups: ArrayLike | None
+    ) -> BootstrapSample:
         """Return the rows of positive weight.
 
         Raises
@@ -237,12 +239,12 @@ def interval(
     values = [float(function(y_true, one, sample_weight=sample_weight)) for one in responses]
     if known is None:
         y: Any = y_true if isinstance(y_true, OrdinalLabels) else as_array(y_true, name="y_true")
-        rows = DrawnRows.of(np.zeros(len(y), dtype=np.int32), sample_weight, groups)
+        rows = BootstrapSample.of(np.zeros(len(y), dtype=np.int32), sample_weight, groups)
         rows = replace(rows, y=y[rows.row])
         functions = [rows.function(function, as_array(one, name="response")) for one in responses]
     else:
         read = [_as_codes(known, y_true, one, labels) for one in responses]
-        rows = DrawnRows.of(read[0][0], sample_weight, groups)
+        rows = BootstrapSample.of(read[0][0], sample_weight, groups)
         functions = [rows.function(known, one) for _, one in read]
     drawn = rows.draw(functions, n_draws, validation.random_numbers(random_state))
     if other is None:

@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.class_order import classes_in_order, columns_in_order, has_response, response_of
-from ordinal_objectives.metrics.intervals import DrawnRows, Interval
+from ordinal_objectives.metrics.intervals import BootstrapSample, Interval
 from ordinal_objectives.metrics.table import METRICS, Metric, sums_by
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import documented, extras, text_tables, validation
@@ -246,7 +246,7 @@ def report(
     if soft is None and has_response(model, "predict_raw"):
         score = response_of(model, "predict_raw", X, what="concordance judges scores")
         responses["scores"] = (np.asarray(score), np.zeros(len(codes)))
-    rows = DrawnRows.of(codes, weight, groups)
+    rows = BootstrapSample.of(codes, weight, groups)
     of_intervals = isinstance(rows.y, OrdinalLabels)
     judged = [one for one in METRICS.values() if one.judges in responses and (one.of_intervals or not of_intervals)]
     values, baseline, differences = _intervals(rows, judged, responses, level, n_draws, random_state)
@@ -269,7 +269,7 @@ def report(
 
 
 def _intervals(
-    rows: DrawnRows,
+    rows: BootstrapSample,
     judged: list[Metric],
     responses: dict[str, tuple[Any, Any]],
     level: float,
@@ -291,7 +291,7 @@ def _intervals(
     ]
 
 
-def _by_class(rows: DrawnRows, decisions: IndexArray, proba: FloatArray) -> dict[str, FloatArray]:
+def _by_class(rows: BootstrapSample, decisions: IndexArray, proba: FloatArray) -> dict[str, FloatArray]:
     """Return the columns of the table by class."""
     true, predicted, weight, n_classes = rows.y, decisions[rows.row], rows.weight, proba.shape[1]
     of_class, of_predicted = (sums_by(weight, codes, n_classes) for codes in (true, predicted))

@@ -46,7 +46,7 @@ class LossBounds:
         return loss + precision * max(abs(loss), _ROUNDING_OF_ONE / precision * self.total_weight)
 
 
-class CheckedRows(LossBounds):
+class CheckedPass(LossBounds):
     """Rows of a pass: labels and weights, checked.
 
     Parameters

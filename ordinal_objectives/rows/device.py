@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 _BLOCK = 1 << 17
 
 
-class _Rows(Protocol):
+class _Pass(Protocol):
     """Labels and weights of some rows.
 
     Attributes
@@ -53,7 +53,7 @@ class _Rows(Protocol):
         """Return the largest loss sum that may still be `loss`, at a multiple of the usual rounding."""
 
 
-class RowPass(_Rows, Protocol):
+class RowPass(_Pass, Protocol):
     """A pass over rows with one score each; :meth:`CPU.row_pass` returns one."""
 
     def __call__(
@@ -65,7 +65,7 @@ class RowPass(_Rows, Protocol):
         """Return the sums of the latest call over the leaves of a tree."""
 
 
-class MarginPass(_Rows, Protocol):
+class MarginPass(_Pass, Protocol):
     """A pass over rows with a score for each threshold; :meth:`CPU.margin_pass` returns one.
 
     Attributes
@@ -129,13 +129,13 @@ class CPU:
 
     def row_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> RowPass:
         """Return the pass over rows with one score each: :class:`.native.RowStatistics`, or that of NumPy."""
-        kind = reference.ReferenceRows if loss.codes is None else native.RowStatistics
+        kind = reference.ReferenceRowPass if loss.codes is None else native.RowStatistics
         found: RowPass = soft_rows.pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
         return found
 
     def margin_pass(self, loss: OrdinalLoss, *args: Any, **options: Any) -> MarginPass:
         """Return the pass over rows with a score for each threshold: :class:`.native.MarginStatistics`, or NumPy's."""
-        kind = reference.ReferenceMargins if loss.codes is None else native.MarginStatistics
+        kind = reference.ReferenceMarginPass if loss.codes is None else native.MarginStatistics
         found: MarginPass = soft_rows.pass_over(kind, loss, *args, n_threads=self.n_threads, **options)
         return found
 
@@ -263,7 +263,7 @@ def _raise_error(workers: Workers, own: Exception | None) -> None:
             raise ValueError(f"worker {rank} met an error: {text}")
 
 
-class _DistributedRows(LossBounds):
+class _DistributedPass(LossBounds):
     """One worker's rows of a training or an evaluation set, with sums over the rows of all workers.
 
     Parameters
@@ -353,7 +353,7 @@ def distributed_pass(kind: Callable[..., Pass], workers: Workers | None, *args: 
     """Return a pass of a kind over some rows, with sums over those of all workers if there are any."""
     if workers is None:
         return kind(*args, **options)
-    return cast(Pass, _DistributedRows(lambda: kind(*args, part=True, **options), workers))
+    return cast(Pass, _DistributedPass(lambda: kind(*args, part=True, **options), workers))
 
 
 def _as_vector(sums: Any) -> FloatArray:

@@ -21,7 +21,7 @@ import numpy as np
 from ordinal_objectives import losses
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.links import Cauchit, Cloglog, Link, Logit, Loglog, Probit
-from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedRows
+from ordinal_objectives.rows.checked_rows import IN_FLOAT32, IN_FLOAT64, CheckedPass
 from ordinal_objectives.rows.device import Array, on_cpu
 from ordinal_objectives.utils.extras import how_to_install
 from ordinal_objectives.utils.validation import check_shape, check_thresholds
@@ -150,13 +150,13 @@ class GPU:
             self._sent = (array, self.arrays.asarray(floats))
         return self._sent[1]
 
-    def row_pass(self, *args: Any, **options: Any) -> GPURows:
+    def row_pass(self, *args: Any, **options: Any) -> GPURowPass:
         """Return the pass over rows with one score each."""
-        return GPURows(self, *args, **options)
+        return GPURowPass(self, *args, **options)
 
-    def margin_pass(self, *args: Any, **options: Any) -> GPUMargins:
+    def margin_pass(self, *args: Any, **options: Any) -> GPUMarginPass:
         """Return the pass over rows with a score for each threshold."""
-        return GPUMargins(self, *args, **options)
+        return GPUMarginPass(self, *args, **options)
 
     def copy(self, array: Array, dtype: object = None, out: Array = None) -> Array:
         """Return a copy of an array here, whether it comes from NumPy or is here already."""
@@ -234,7 +234,7 @@ class GPU:
         return total
 
 
-class _GPUPass(CheckedRows):
+class _GPUPass(CheckedPass):
     """Base of both passes.
 
     Parameters
@@ -243,7 +243,7 @@ class _GPUPass(CheckedRows):
     loss : OrdinalLoss
         A sum over thresholds with a link of this package, or the cumulative link with the logit.
     y, n_classes, sample_weight, part
-        See :class:`.checked_rows.CheckedRows`.
+        See :class:`.checked_rows.CheckedPass`.
 
     Raises
     ------
@@ -354,7 +354,7 @@ class _GPUPass(CheckedRows):
         return sums[:-1].reshape(n_leaves, n_columns)
 
 
-class GPURows(_GPUPass):
+class GPURowPass(_GPUPass):
     """One pass over rows with one score each: :class:`.native.RowStatistics` on a GPU.
 
     Gradient and Hessian of a result are the device's arrays. Cross terms of single rows are not offered.
@@ -393,7 +393,7 @@ class GPURows(_GPUPass):
         return losses.LeafSums(sums[:, 0], sums[:, 1], sums[:, 2:])
 
 
-class GPUMargins(_GPUPass):
+class GPUMarginPass(_GPUPass):
     """One pass over rows with a score for each threshold: :class:`.margins.MarginStatistics` on a GPU.
 
     Scores are arrays (n_samples, n_classes - 1) that hold one threshold after the other in memory.

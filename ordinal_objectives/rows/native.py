@@ -15,7 +15,7 @@ import numpy as np
 from ordinal_objectives import _core
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.losses import HESSIANS, LeafSums, OrdinalLoss, RoundStatistics, RoundSums, check_order
-from ordinal_objectives.rows.checked_rows import CheckedRows
+from ordinal_objectives.rows.checked_rows import CheckedPass
 from ordinal_objectives.utils.validation import check_shape, check_thresholds
 
 # The lanes clip a score to within 80 of every threshold. Up to this spread of thresholds that changes nothing, since
@@ -32,7 +32,7 @@ _NO_OUTPUTS |= {"held": 0, "n_groups": 0}
 _kernels: Any = _core
 
 
-class _NativePass(CheckedRows):
+class _NativePass(CheckedPass):
     """Base of both passes: outputs that each call writes anew, and what the latest call was given."""
 
     _no_numbers: ClassVar[str]  # what is said of scores that are none
@@ -62,7 +62,7 @@ class _NativePass(CheckedRows):
 class RowStatistics(_NativePass):
     """One pass over a fixed set of rows, as often as needed: the kernel behind every adapter.
 
-    For the losses and links of this package; :class:`.reference.ReferenceRows` is for others.
+    For the losses and links of this package; :class:`.reference.ReferenceRowPass` is for others.
 
     Labels and weights are checked and stored once; each call costs one native pass. The arrays of the
     result are reused by the next call, so copy what must outlive it.
@@ -70,7 +70,7 @@ class RowStatistics(_NativePass):
     Parameters
     ----------
     loss, y, n_classes, sample_weight, precision, n_threads, part
-        See :class:`.checked_rows.CheckedRows`.
+        See :class:`.checked_rows.CheckedPass`.
     """
 
     _no_numbers = "raw_prediction holds NaN, or overflows the link; scores must be numbers"
@@ -267,7 +267,7 @@ class MarginStatistics(_NativePass):
     loss : OrdinalLoss
         All-threshold or immediate-threshold.
     y, n_classes, sample_weight, precision, n_threads, part
-        See :class:`.checked_rows.CheckedRows`.
+        See :class:`.checked_rows.CheckedPass`.
     in_doubles : bool, default=False
         Whether scores are kept, and computed with, in float64: for rows that start far from 0, see :func:`is_far`.
     score_of : ndarray of int32, shape (n_classes - 1,), or None

@@ -12,12 +12,12 @@ import numpy as np
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IntArray, NDArray
 from ordinal_objectives.losses import LeafSums, OrdinalLoss, RoundStatistics, RoundSums
-from ordinal_objectives.rows.checked_rows import CheckedRows
+from ordinal_objectives.rows.checked_rows import CheckedPass
 from ordinal_objectives.utils.validation import as_floats, check_finite, check_shape, check_thresholds
 
 
-class _Reference(CheckedRows):
-    """Base of both passes, which take one thread; parameters are those of :class:`.checked_rows.CheckedRows`."""
+class _Reference(CheckedPass):
+    """Base of both passes, which take one thread; parameters are those of :class:`.checked_rows.CheckedPass`."""
 
     def __init__(self, loss: OrdinalLoss, *args: Any, **options: Any) -> None:
         super().__init__(loss, *args, lanes=False, **options)
@@ -60,14 +60,14 @@ class _Reference(CheckedRows):
         return sums
 
 
-class ReferenceRows(_Reference):
+class ReferenceRowPass(_Reference):
     """One pass over rows with one score each: :class:`.native.RowStatistics` for any loss and link.
 
     Examples
     --------
     >>> from ordinal_objectives import AllThreshold
-    >>> from ordinal_objectives.rows.reference import ReferenceRows
-    >>> rows = ReferenceRows(AllThreshold(), [0, 2], 3)
+    >>> from ordinal_objectives.rows.reference import ReferenceRowPass
+    >>> rows = ReferenceRowPass(AllThreshold(), [0, 2], 3)
     >>> rows([0.0, 0.5], [-1.0, 1.0]).threshold_gradient.round(4)
     array([-0.5486,  0.3535])
     """
@@ -89,7 +89,7 @@ class ReferenceRows(_Reference):
         return LeafSums(*self._by_leaf(leaves, n_leaves, now.gradient, now.hessian, now.cross))
 
 
-class ReferenceMargins(_Reference):
+class ReferenceMarginPass(_Reference):
     """One pass over rows with a score for each threshold: :class:`.native.MarginStatistics` for any loss and link.
 
     Parameters

@@ -37,7 +37,7 @@ def pass_over(kind: Any, loss: OrdinalLoss, y: Any, *args: Any, **options: Any) 
             f"'cumulative_link', without a training_cost"
         )
     if not y.is_plain:
-        return SoftRows(kind, loss, y, *args, **options)
+        return SoftLabelPass(kind, loss, y, *args, **options)
     n_classes, weight = (*args, None)[:2]
     return kind(loss, y.middle, n_classes, y.times(weight), **options)
 
@@ -49,12 +49,12 @@ def chances(loss: OrdinalLoss, scores: FloatArray, thresholds: FloatArray) -> Fl
 
 def judged_loss(rows: Any, scores: Any, thresholds: Any, hessian: str) -> float:
     """Return the loss by which rows are judged that no tree is grown on: of what is predicted for them."""
-    if scores.ndim == 1 and not (isinstance(rows, SoftRows) and rows.between):
+    if scores.ndim == 1 and not (isinstance(rows, SoftLabelPass) and rows.between):
         return float(rows(scores, thresholds, hessian).loss)
     return float(rows.loss_of_prediction(scores, thresholds))
 
 
-class SoftRows(LossBounds):
+class SoftLabelPass(LossBounds):
     """A pass over rows of which some may have several classes; methods and attributes are those of its kind.
 
     Parameters

@@ -55,7 +55,10 @@ def encoded(value: object) -> Any:
         content = base64.b64encode(value.astype("<f4").tobytes()).decode("ascii")
         return {"shape": list(value.shape), "float32": content}
     if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
+        numbers = value.tolist()
+        if np.issubdtype(value.dtype, np.number) and np.isfinite(value).all():
+            return numbers  # without a look at each: a history of thresholds is long
+        value = numbers
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     if isinstance(value, Mapping):

@@ -16,7 +16,7 @@ from makers import make_engine
 from ordinal_objectives.histogram_engine.constraints import Constraints, monotone_values
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
+from ordinal_objectives.histogram_engine.state import LeafStep, TrainingSet
 from ordinal_objectives.trees import Tree
 
 CRITERIA = [
@@ -86,7 +86,7 @@ def test_an_inactive_constraint_changes_nothing(data, params):
 
 def test_thresholds_follow_leaves_that_were_clipped(data):
     X, y = data
-    rows = LabelledRows(X, y.astype(np.int32), 5)
+    rows = TrainingSet(X, y.astype(np.int32), 5)
     parameters = BoostingParameters.of("all_threshold", constraints=Constraints.of([1, -1, 0, 0], None, 4))
     run = EngineRun(parameters, rows)
     tree = Tree.from_bins(run.grow(None, [0, 1, 2, 3]), run.cuts, None)

@@ -15,7 +15,7 @@ from ordinal_objectives.histogram_engine.criteria.one_score import HighOrder, Jo
 from ordinal_objectives.histogram_engine.criteria.vector import Vector
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
+from ordinal_objectives.histogram_engine.state import LeafStep, TrainingSet
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import learner, quadratic
 
@@ -38,7 +38,7 @@ def parameters(**options: Any) -> BoostingParameters:
 @pytest.fixture
 def rows(ordinal_data):
     X, y = ordinal_data(200, 4)
-    return LabelledRows(X, y.astype(np.int32), 4)
+    return TrainingSet(X, y.astype(np.int32), 4)
 
 
 @pytest.mark.parametrize(("options", "_"), ASKED)

@@ -9,7 +9,7 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 MAX_BINS = 16
@@ -83,7 +83,7 @@ def test_cuts_are_the_quantiles_of_weight_times_hessian(data, hessian, weighted)
     parameters = BoostingParameters.of(
         AllThreshold(), hessian=hessian, learning_rate=0.5, max_bins=MAX_BINS, max_leaf_nodes=8, rebin_every=3
     )
-    run = EngineRun(parameters, LabelledRows(X, y, 4, weight))
+    run = EngineRun(parameters, TrainingSet(X, y, 4, weight))
     first = run.cuts
     for x, cuts in zip(X.T, first, strict=True):
         np.testing.assert_allclose(cuts, quantile_cuts(x, np.ones(len(y)) if weight is None else weight))

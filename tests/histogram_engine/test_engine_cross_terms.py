@@ -20,7 +20,7 @@ from ordinal_objectives.histogram_engine.criteria.cross_terms import (
 )
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
 
@@ -222,13 +222,13 @@ def test_few_rows_and_heavy_rows_are_judged_as_by_all(rows, options):
     X, y, K, weight = rows
     auto = BoostingParameters.of(get_loss("all_threshold"), max_leaf_nodes=31, learning_rate=0.3, **options)
     every = replace(auto, cross_terms="all")
-    plain = EngineRun(every, LabelledRows(X, y, K, weight))
+    plain = EngineRun(every, TrainingSet(X, y, K, weight))
     n_few = 0
     for t in range(16):
         if t % 3 == 0:
             few: Any = EngineRun(
                 auto,
-                LabelledRows(X, y, K, weight),
+                TrainingSet(X, y, K, weight),
                 start=RunStart(*(plain.state.score.copy(), plain.thresholds, t), cuts=plain.cuts),
             )
             sample, features = plain._sampler.draw(plain.iteration)
@@ -253,7 +253,7 @@ def test_with_a_sample_few_speak_for_its_rows():
     weight = np.where(light, 1.0, 1e6)
     auto = BoostingParameters.of(get_loss("all_threshold"), subsample=0.5)
     start = (scores, np.linspace(-6, 6, K - 1), 1)
-    run: Any = EngineRun(auto, LabelledRows(X, y, K, weight), start=RunStart(*start))
+    run: Any = EngineRun(auto, TrainingSet(X, y, K, weight), start=RunStart(*start))
     some, light_ones = np.arange(0, n, 3, dtype=np.uint32), np.flatnonzero(light).astype(np.uint32)
     run.grow(some, features)
     chosen = run.criterion.cross_terms.chosen
@@ -263,14 +263,14 @@ def test_with_a_sample_few_speak_for_its_rows():
     judged = run.grow(light_ones, features)
     assert run.diagnostics.n_all_cross_terms == 1
     every = EngineRun(
-        replace(auto, cross_terms="all"), LabelledRows(X, y, K, weight), start=RunStart(*start, cuts=run.cuts)
+        replace(auto, cross_terms="all"), TrainingSet(X, y, K, weight), start=RunStart(*start, cuts=run.cuts)
     )
     np.testing.assert_array_equal(judged["gain"], every.grow(light_ones, features)["gain"])
 
 
 def test_all_are_carried_where_V_is_not_what_few_say(monkeypatch):
     X, y, K, weight = rare_and_balanced(10)
-    run: Any = EngineRun(BoostingParameters.of(get_loss("all_threshold")), LabelledRows(X, y, K, weight))
+    run: Any = EngineRun(BoostingParameters.of(get_loss("all_threshold")), TrainingSet(X, y, K, weight))
     for _ in range(3):
         run.advance()
     assert not run.criterion.cross_terms.exact
@@ -325,7 +325,7 @@ def many_classes(hessian, K=24, n=3000, **options):
     loss = get_loss("all_threshold")
     return EngineRun(
         BoostingParameters.of(loss, hessian=hessian, learning_rate=0.3, max_leaf_nodes=15, **options),
-        LabelledRows(X, y, K),
+        TrainingSet(X, y, K),
     )
 
 

@@ -20,7 +20,7 @@ from ordinal_objectives.histogram_engine import state
 from ordinal_objectives.histogram_engine.binning import find_cuts, uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, AllThreshold, get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -105,7 +105,7 @@ def test_majorised_joint_steps_never_raise_the_loss(
         max_bins=8,
         rebin_every=rebin_every,
     )
-    run = EngineRun(parameters, LabelledRows(X, y, n_classes, weight))
+    run = EngineRun(parameters, TrainingSet(X, y, n_classes, weight))
     values = losses_of(run, y, weight)
     assert (np.diff(values) <= 1e-9 * values[:-1]).all()
     assert run.diagnostics.n_halved == 0
@@ -124,7 +124,7 @@ def test_no_step_raises_the_loss(loss, link, hessian, threshold_update):
     )
     for seed in range(3):
         X, y = small_data(seed, 4)
-        assert_never_rises(losses_of(EngineRun(parameters, LabelledRows(X, y, 4)), y))
+        assert_never_rises(losses_of(EngineRun(parameters, TrainingSet(X, y, 4)), y))
 
 
 @pytest.mark.parametrize("hessian", ["majorized", "exact"])
@@ -151,7 +151,7 @@ def test_steps_fitted_on_the_sample_do_not_raise_the_loss_of_all_rows(hessian, t
     n_halved = 0
     for seed in range(3):
         X, y = small_data(seed, 4)
-        run = EngineRun(parameters, LabelledRows(X, y, 4), seed=seed)
+        run = EngineRun(parameters, TrainingSet(X, y, 4), seed=seed)
         assert_never_rises(losses_of(run, y, n_rounds=12))
         n_halved += run.diagnostics.n_halved
     # A step whose size the held-out rows chose is short enough already.
@@ -294,7 +294,7 @@ def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven)
     parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=12)
     trees = []
     for n_threads in (1, 2, 3, 9):
-        run = EngineRun(parameters, LabelledRows(X, y, 4, weight), n_threads=n_threads, start=RunStart(cuts=cuts))
+        run = EngineRun(parameters, TrainingSet(X, y, 4, weight), n_threads=n_threads, start=RunStart(cuts=cuts))
         run.advance()
         trees += [[run.grow(rows, list(range(n_features))) for rows in (None, in_bag)]]
     for others in trees[1:]:
@@ -327,7 +327,7 @@ def test_leaves_of_light_rows_have_the_weight_and_the_gain_of_their_rows(thresho
     )
     for seed in range(6):
         X, y, weight = lowest_class_heavy(K, seed=seed)
-        run = EngineRun(parameters, LabelledRows(X, y, K, weight))
+        run = EngineRun(parameters, TrainingSet(X, y, K, weight))
         for _ in range(5):
             g, h = run.state.now.gradient.astype(float), run.state.now.hessian.astype(float)
             grown = run.grow(None, [0, 1, 2, 3])
@@ -351,10 +351,10 @@ def test_few_cross_terms_judge_light_rows_as_all_do(seed):
     y[:K] = np.arange(K)
     weight = np.where(y == rng.integers(K), 1e3, 1e-3)
     auto = BoostingParameters.of(get_loss("all_threshold"), learning_rate=0.5, max_leaf_nodes=8, min_child_weight=LEAST)
-    plain = EngineRun(replace(auto, cross_terms="all"), LabelledRows(X, y, K, weight))
+    plain = EngineRun(replace(auto, cross_terms="all"), TrainingSet(X, y, K, weight))
     for t in range(3):
         start = plain.state.score.copy(), plain.thresholds, t
-        few: Any = EngineRun(auto, LabelledRows(X, y, K, weight), start=RunStart(*start, cuts=plain.cuts))
+        few: Any = EngineRun(auto, TrainingSet(X, y, K, weight), start=RunStart(*start, cuts=plain.cuts))
         judged, right = few.grow(None, features), plain.grow(None, features)
         assert not few.criterion.cross_terms.exact
         assert judged["gain"][0] == pytest.approx(right["gain"][0], rel=5e-3)

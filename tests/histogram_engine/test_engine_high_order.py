@@ -14,7 +14,7 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.criteria.one_score import full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.losses import get_loss, higher_derivatives
 from ordinal_objectives.rows import RowStatistics
@@ -114,7 +114,7 @@ def make(**options):
 
 def run_of(X, y, n_classes, n_rounds=0, **options):
     parameters = BoostingParameters.of(get_loss(options.pop("loss", "all_threshold")), max_leaf_nodes=8, **options)
-    run = EngineRun(parameters, LabelledRows(X, y.astype(np.int32), n_classes))
+    run = EngineRun(parameters, TrainingSet(X, y.astype(np.int32), n_classes))
     for _ in range(n_rounds):
         run.advance()
     return run
@@ -204,7 +204,7 @@ def test_leaves_that_fall_back_are_counted():
     )
     X = np.zeros((206, 1))
     start = np.append(score, -3.0), np.zeros(1), 0
-    run = EngineRun(parameters, LabelledRows(X, np.append(y, 0).astype(np.int32), 2), start=RunStart(*start))
+    run = EngineRun(parameters, TrainingSet(X, np.append(y, 0).astype(np.int32), 2), start=RunStart(*start))
     run.advance()
     assert run.diagnostics.n_low_order == 1
     G, h = (1 / (1 + np.exp(-start[0])) - np.append(y, 0)).sum(), 0.0

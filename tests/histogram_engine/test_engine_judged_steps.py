@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from ordinal_objectives.histogram_engine.criteria.one_score import full_hessian
-from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
+from ordinal_objectives.histogram_engine.fit_loop import LabelledEvaluationSet
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.trees import TreeEnsemble
 
 pytestmark = pytest.mark.slow
@@ -157,8 +157,8 @@ class JudgedRun(EngineRun):
         self.weight_val = None if weight is None else weight[::2]
         self.score_val = np.zeros(len(self.y_val))
         np.random.default_rng(len(y)).shuffle(self.y_val[::2])
-        held_out = LabelledRows(self.X_val, self.y_val, rows.n_classes, self.weight_val)
-        self.judge = WatchedRows("validation", held_out, parameters, 1)
+        held_out = TrainingSet(self.X_val, self.y_val, rows.n_classes, self.weight_val)
+        self.judge = LabelledEvaluationSet("validation", held_out, parameters, 1)
         super().__init__(parameters, rows, judge=self.judge.sums, **options)
 
     def advance(self):

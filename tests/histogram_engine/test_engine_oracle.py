@@ -14,7 +14,7 @@ import pytest
 from ordinal_objectives.histogram_engine.criteria.one_score import Joint, full_hessian
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver.quadratic import GAUGE_TOLERANCE
 
@@ -252,7 +252,7 @@ def random_problem(seed, learning_rate=0.3, K=None, run=EngineRun, n_categories=
         **options,
     )
     categories = {} if n_categories is None else {0: n_categories}
-    boosting = run(parameters, LabelledRows(X, y, K, weight, categories=categories), n_threads=1 + seed % 2)
+    boosting = run(parameters, TrainingSet(X, y, K, weight, categories=categories), n_threads=1 + seed % 2)
     for _ in range(n_rounds):
         boosting.advance()
     return boosting, X
@@ -317,7 +317,7 @@ def test_the_joint_gain_finds_nearly_the_best_of_all_sets(n_classes):
             get_loss("all_threshold"), hessian="exact", **options, min_samples_category=1
         )
         X = np.column_stack([bins, y + rng.normal(size=n)])
-        run = EngineRun(parameters, LabelledRows(X, y, n_classes, categories={0: m}), seed=seed)
+        run = EngineRun(parameters, TrainingSet(X, y, n_classes, categories={0: m}), seed=seed)
         for _ in range(5):
             run.advance()
         oracle = Oracle(run, X)
@@ -358,7 +358,7 @@ def test_trees_of_rows_in_parts_agree_with_the_oracle(n_rows):
     X[rng.random(X.shape) < 0.02] = np.nan
     y = np.digitize(np.nansum(X, axis=1) + 2 * rng.logistic(size=n_rows), [6.0, 10.0]).astype(np.int32)
     parameters = BoostingParameters.of(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=4)
-    run = EngineRun(parameters, LabelledRows(X, y, 3, rng.exponential(size=n_rows) + 0.1), n_threads=1 + n_rows % 2)
+    run = EngineRun(parameters, TrainingSet(X, y, 3, rng.exponential(size=n_rows) + 0.1), n_threads=1 + n_rows % 2)
     run.advance()
     assert_tree_and_step_agree(run, X)
 
@@ -371,7 +371,7 @@ def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     X = rng.integers(0, n_bins, (n, 1)).astype(float)
     y = (X[:, 0] * 2 // n_bins + (rng.random(n) < 0.3)).astype(np.int32)
     parameters = BoostingParameters.of(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=2)
-    boosting = EngineRun(parameters, LabelledRows(X, y, 3, np.full(n, 0.7)))
+    boosting = EngineRun(parameters, TrainingSet(X, y, 3, np.full(n, 0.7)))
     oracle = Oracle(boosting, X)
     best, _ = oracle.best(0, {0: oracle.rows})
     assert boosting.grow(None, [0])["gain"][0] == pytest.approx(best, rel=2e-5)

@@ -12,10 +12,10 @@ import pytest
 
 from makers import SKLEARN_DEFAULTS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, RowBlocks
-from ordinal_objectives.histogram_engine.fit_loop import WatchedRows
+from ordinal_objectives.histogram_engine.fit_loop import LabelledEvaluationSet
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun, best_step_size, merge_splits
-from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
+from ordinal_objectives.histogram_engine.state import LeafStep, TrainingSet
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import JointQuadratic
 
@@ -120,8 +120,8 @@ def test_validation_rows_add_up_what_the_reference_says(ordinal_data, loss, n_cl
     X, y = ordinal_data(300, n_classes)
     y, weight = y.astype(np.int32), np.random.default_rng(0).uniform(0.5, 2.0, 300)
     parameters = BoostingParameters.of(get_loss(*loss), hessian=hessian, **options)
-    labelled = LabelledRows(X, y, n_classes, weight)
-    rows = WatchedRows("validation", labelled, parameters, 1)
+    labelled = TrainingSet(X, y, n_classes, weight)
+    rows = LabelledEvaluationSet("validation", labelled, parameters, 1)
     trained = HistGradientBoostingOrdinalClassifier(
         loss=loss[0], link=loss[1], max_iter=3, max_leaf_nodes=5, proportional=options.get("proportional", True)
     ).fit(X[::-1], y)

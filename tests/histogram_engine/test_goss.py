@@ -10,7 +10,7 @@ from makers import make_engine
 from ordinal_objectives.histogram_engine.criteria.one_score import Joint
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun, Sampler
-from ordinal_objectives.histogram_engine.state import LabelledRows, Sample
+from ordinal_objectives.histogram_engine.state import Sample, TrainingSet
 
 CRITERIA = [
     {},
@@ -77,7 +77,7 @@ def test_what_judges_splits_counts_rows_as_the_sample_says(data, params):
     X, y = data
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     shared = {"data_sample_strategy": "goss", "learning_rate": 0.5, "proportional": False} | params
-    run = EngineRun(BoostingParameters.of("all_threshold", **shared), LabelledRows(X, y.astype(np.int32), 4, weight))
+    run = EngineRun(BoostingParameters.of("all_threshold", **shared), TrainingSet(X, y.astype(np.int32), 4, weight))
     for _ in range(3):
         run.advance()
     before = run.state.columns.copy()
@@ -121,7 +121,7 @@ def test_cross_terms_are_those_of_the_rows_as_the_sample_counts_them(data, monke
     noise = np.random.default_rng(1).logistic(size=len(X))
     y = np.digitize(X[:, 0] + noise, np.linspace(-2, 2, 11)).astype(np.int32)
     parameters = BoostingParameters.of("all_threshold", data_sample_strategy="goss", learning_rate=0.5)
-    run = EngineRun(parameters, LabelledRows(X, y, 12))
+    run = EngineRun(parameters, TrainingSet(X, y, 12))
     for _ in range(4):
         tree = run.advance()
     state, criterion = run.state, run.criterion

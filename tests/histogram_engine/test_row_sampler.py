@@ -12,7 +12,7 @@ from scipy import stats
 from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun, Sampler
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart, Sample
+from ordinal_objectives.histogram_engine.state import RunStart, Sample, TrainingSet
 from ordinal_objectives.trees import TreeEnsemble
 
 
@@ -189,7 +189,7 @@ def data():
 def test_rows_outside_find_their_leaves(data, share, n_threads):
     X, y = data
     parameters = BoostingParameters.of("all_threshold", subsample=share)
-    run = EngineRun(parameters, LabelledRows(X, y, 4), n_threads=n_threads)
+    run = EngineRun(parameters, TrainingSet(X, y, 4), n_threads=n_threads)
     for _ in range(3):
         tree = run.advance()
         assert_array_equal(run.state.leaf_of_row, TreeEnsemble([tree], X.shape[1]).apply(X, 1)[:, 0])
@@ -201,7 +201,7 @@ def test_leaves_of_a_tree_that_a_sample_grew_are_those_of_all_rows(data):
     parameters = BoostingParameters.of(
         "all_threshold", subsample=0.4, threshold_update="fixed", learning_rate=0.5, l2_regularization=0.0
     )
-    run = EngineRun(parameters, LabelledRows(X, y, 4), n_threads=1)
+    run = EngineRun(parameters, TrainingSet(X, y, 4), n_threads=1)
     gradient, hessian = run.state.now.gradient.copy(), run.state.now.hessian.copy()
     tree = run.advance()
     leaf = run.state.leaf_of_row
@@ -220,7 +220,7 @@ def test_sums_of_a_sample_are_those_of_its_rows(data, loss, link, weighted):
     rows, outside = drawn(len(y), 32_000)
     parameters = BoostingParameters.of(loss, link=link, subsample=0.8)
     start = RunStart(score=rng.normal(size=len(y)))
-    state = EngineRun(parameters, LabelledRows(X, y, 4, weight), n_threads=2, start=start).state
+    state = EngineRun(parameters, TrainingSet(X, y, 4, weight), n_threads=2, start=start).state
     _, expected = state.pass_over(rows)
     light = (rng.random(len(rows)) < 0.3).astype(np.uint8)
     with state.sampled(Sample(rows, outside=outside)):
@@ -240,6 +240,6 @@ def test_sums_of_a_sample_are_those_of_its_rows(data, loss, link, weighted):
 def test_thresholds_too_far_apart_for_the_lanes(data):
     X, y = data
     start = RunStart(thresholds=np.array([-30.0, 0.0, 30.0]))
-    state = EngineRun(BoostingParameters.of("all_threshold", subsample=0.5), LabelledRows(X, y, 4), start=start).state
+    state = EngineRun(BoostingParameters.of("all_threshold", subsample=0.5), TrainingSet(X, y, 4), start=start).state
     rows, _ = drawn(len(y), 20_000)
     assert_allclose(state.sums_of(rows).threshold_gradient, state.pass_over(rows)[1].threshold_gradient, rtol=1e-9)

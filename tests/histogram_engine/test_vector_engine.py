@@ -10,7 +10,7 @@ import pytest
 
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.leaves import vector
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.threshold_solver import newton_step
@@ -195,7 +195,7 @@ def assert_round_agrees(run, X, *, follow=True):
 def test_rounds_agree_with_the_oracle(block, gain):
     for seed in range(20 * block, 20 * block + 20):
         X, y, K, weight = problem(seed)
-        run = EngineRun(parameters(seed, split_gain=gain), LabelledRows(X, y, K, weight), n_threads=1 + seed % 2)
+        run = EngineRun(parameters(seed, split_gain=gain), TrainingSet(X, y, K, weight), n_threads=1 + seed % 2)
         for _ in range(seed % 3):
             run.advance()
         assert_round_agrees(run, X)
@@ -206,7 +206,7 @@ def test_rounds_agree_with_the_oracle(block, gain):
 def test_many_classes_are_judged_by_groups_of_thresholds(cross_terms):
     for seed in range(12):
         X, y, K, weight = problem(seed, K=9 + 2 * seed)
-        run: Any = EngineRun(parameters(seed, cross_terms=cross_terms), LabelledRows(X, y, K, weight))
+        run: Any = EngineRun(parameters(seed, cross_terms=cross_terms), TrainingSet(X, y, K, weight))
         run.advance()
         n_groups, active = run.criterion.groups.max() + 1, run.state.learner.active
         assert n_groups == (3 if cross_terms == "auto" else active.sum() + (not active.all()))
@@ -216,7 +216,7 @@ def test_many_classes_are_judged_by_groups_of_thresholds(cross_terms):
 @pytest.mark.parametrize("gain", ["vector", "joint"])
 def test_groups_are_neighbours_with_little_curvature(gain):
     X, y, K, weight = problem(7, K=12)
-    run: Any = EngineRun(parameters(7, split_gain=gain), LabelledRows(X, y, K, weight))
+    run: Any = EngineRun(parameters(7, split_gain=gain), TrainingSet(X, y, K, weight))
     groups, active = run.criterion.groups, run.state.learner.active
     assert not active.all()
     assert (groups[~active] == (2 if gain == "vector" else -1)).all()
@@ -227,7 +227,7 @@ def test_groups_are_neighbours_with_little_curvature(gain):
 @pytest.mark.parametrize("seed", range(12))
 def test_leaves_agree_with_the_oracle_on_trees_judged_jointly(seed):
     X, y, K, weight = problem(seed)
-    run = EngineRun(parameters(seed, split_gain="joint"), LabelledRows(X, y, K, weight))
+    run = EngineRun(parameters(seed, split_gain="joint"), TrainingSet(X, y, K, weight))
     run.advance()
     assert_round_agrees(run, X, follow=False)
 
@@ -240,10 +240,10 @@ def test_the_cheap_gains_are_those_of_proportional_trees(threshold_update, K):
     loss = get_loss("all_threshold")
     gain = {"joint": "joint", "newton": "scalar"}[threshold_update]
     run = EngineRun(
-        BoostingParameters.of(loss, proportional=False, split_gain=gain, **options), LabelledRows(X, y, K, weight)
+        BoostingParameters.of(loss, proportional=False, split_gain=gain, **options), TrainingSet(X, y, K, weight)
     )
     expected = EngineRun(
-        BoostingParameters.of(loss, threshold_update=threshold_update, **options), LabelledRows(X, y, K, weight)
+        BoostingParameters.of(loss, threshold_update=threshold_update, **options), TrainingSet(X, y, K, weight)
     )
     one, other = run.advance(), expected.advance()
     np.testing.assert_array_equal(one.feature, other.feature)
@@ -258,8 +258,8 @@ def test_two_classes_and_a_large_penalty_are_the_proportional_model(K, shift_l2,
     X, y, _, weight = problem(8, K=K, n_rows=600)
     options = {"max_leaf_nodes": 8, "learning_rate": 0.2, "l2_regularization": 1.0, "threshold_update": "newton"}
     loss, shifts = get_loss("all_threshold"), {"shift_l2": shift_l2, "shift_penalty": penalty, "split_gain": gain}
-    run = EngineRun(BoostingParameters.of(loss, proportional=False, **shifts, **options), LabelledRows(X, y, K, weight))
-    expected = EngineRun(BoostingParameters.of(loss, **options), LabelledRows(X, y, K, weight))
+    run = EngineRun(BoostingParameters.of(loss, proportional=False, **shifts, **options), TrainingSet(X, y, K, weight))
+    expected = EngineRun(BoostingParameters.of(loss, **options), TrainingSet(X, y, K, weight))
     for _ in range(15):
         one, other = run.advance(), expected.advance()
         np.testing.assert_array_equal(one.feature, other.feature)
@@ -276,7 +276,7 @@ def test_the_loss_never_rises(gain, hessian, penalty):
     for seed in range(4):
         X, y, K, weight = problem(seed + 3)
         options = {"learning_rate": 1.0, "hessian": hessian, "shift_penalty": penalty, "split_gain": gain}
-        run = EngineRun(parameters(seed + 3, **options), LabelledRows(X, y, K, weight))
+        run = EngineRun(parameters(seed + 3, **options), TrainingSet(X, y, K, weight))
         before = run.training_loss
         for _ in range(12):
             run.advance()
@@ -290,7 +290,7 @@ def test_an_unobserved_class_does_not_drift(penalty):
     loss = get_loss("all_threshold")
     options = {"max_leaf_nodes": 8, "proportional": False, "shift_penalty": penalty, "shift_l2": 1.0}
     run = EngineRun(
-        BoostingParameters.of(loss, **options), LabelledRows(X, y, 7, None)
+        BoostingParameters.of(loss, **options), TrainingSet(X, y, 7, None)
     )  # the two highest classes have no rows
     start = run.thresholds
     for _ in range(100):
@@ -311,7 +311,7 @@ def test_thresholds_that_cross_are_not_put_in_order(hessian):
     options = {"learning_rate": 0.01, "hessian": hessian, "max_leaf_nodes": 2, "shift_l2": 1e6}
     run = EngineRun(
         BoostingParameters.of(get_loss("all_threshold"), proportional=False, **options),
-        LabelledRows(X, y, 3),
+        TrainingSet(X, y, 3),
         start=RunStart(*start),
     )
     before = run.training_loss
@@ -327,7 +327,7 @@ def test_links_without_lanes_and_rows_left_out_agree_with_the_oracle(loss, link)
     X, y, K, weight = problem(16, K=6)
     p = parameters(16, hessian="exact", learning_rate=0.1)
     p = replace(p, spec=replace(p.spec, loss=get_loss(loss, link)))
-    run = EngineRun(p, LabelledRows(X, y, K, weight))
+    run = EngineRun(p, TrainingSet(X, y, K, weight))
     assert_round_agrees(run, X)
 
 
@@ -339,7 +339,7 @@ def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
     y = np.where(X[:, 0] > 0, 2, 0).astype(np.int32)
     loss = get_loss("immediate_threshold")
     parameters = BoostingParameters.of(loss, max_iter=5, proportional=False, split_gain=split_gain)
-    run = EngineRun(parameters, LabelledRows(X, y, n_classes))
+    run = EngineRun(parameters, TrainingSet(X, y, n_classes))
     losses = [run.training_loss]
     for _ in range(5):
         tree = run.advance()
@@ -348,7 +348,7 @@ def test_no_two_neighbouring_classes_have_rows(n_classes, split_gain):
     assert (np.diff(losses) < 0).all()
     of_one_score = EngineRun(
         replace(parameters, spec=replace(parameters.spec, proportional=True), split_gain="auto"),
-        LabelledRows(X, y, n_classes),
+        TrainingSet(X, y, n_classes),
     )
     for _ in range(5):
         of_one_score.advance()

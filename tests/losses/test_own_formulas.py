@@ -8,7 +8,7 @@ import pytest
 from makers import make_lgb, make_xgb
 from ordinal_objectives import AllThreshold, CumulativeLink
 from ordinal_objectives.links import Logit, check_link
-from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
+from ordinal_objectives.rows.reference import ReferenceMarginPass, ReferenceRowPass
 from ordinal_objectives.threshold_solver import initial_thresholds
 from own_losses import Rising
 
@@ -32,7 +32,7 @@ def writing(base, formula, argument, *args):
 
 def use(loss):
     """Begin a training with a loss."""
-    return ReferenceRows(loss, Y, 3, WEIGHT)
+    return ReferenceRowPass(loss, Y, 3, WEIGHT)
 
 
 N_ARGUMENTS = {
@@ -119,29 +119,33 @@ class Broken(AllThreshold):
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-@pytest.mark.parametrize("kind", [ReferenceRows, ReferenceMargins])
+@pytest.mark.parametrize("kind", [ReferenceRowPass, ReferenceMarginPass])
 def test_a_loss_that_is_no_number_is_refused_wherever_it_is_so(value, kind):
     message = rf"value of loss '.*Broken.*' must be finite at finite scores; got {value}"
     with pytest.raises(ValueError, match=message):
         kind(Broken(value), Y, 3)
     far = kind(Broken(value, beyond=700.0), Y, 3)
     with pytest.raises(ValueError, match=message):
-        far(np.full((6,) if kind is ReferenceRows else (6, 2), 1e4), THETA, "exact")
+        far(np.full((6,) if kind is ReferenceRowPass else (6, 2), 1e4), THETA, "exact")
 
 
-@pytest.mark.parametrize("kind", [ReferenceRows, ReferenceMargins])
+@pytest.mark.parametrize("kind", [ReferenceRowPass, ReferenceMarginPass])
 def test_a_loss_may_be_infinite_far_away_alone(kind):
     with pytest.raises(ValueError, match=r"value of loss '.*Broken.*' must be finite at finite scores; got inf"):
         kind(Broken(np.inf), Y, 3)
     rows = kind(Broken(np.inf, beyond=700.0), Y, 3)
     for score, is_finite in ((-800.0, False), (800.0, False), (5.0, True)):
-        found = rows(np.full((6,) if kind is ReferenceRows else (6, 2), score), THETA, "exact")
+        found = rows(np.full((6,) if kind is ReferenceRowPass else (6, 2), score), THETA, "exact")
         assert np.isfinite(found.loss) == is_finite
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(ReferenceRows, "gradient"), (ReferenceRows, "threshold_gradient"), (ReferenceMargins, "threshold_gradient")],
+    [
+        (ReferenceRowPass, "gradient"),
+        (ReferenceRowPass, "threshold_gradient"),
+        (ReferenceMarginPass, "threshold_gradient"),
+    ],
 )
 def test_derivatives_that_are_no_numbers_are_refused_wherever_they_are_so(kind, name):
     class Far(Broken):
@@ -151,7 +155,7 @@ def test_derivatives_that_are_no_numbers_are_refused_wherever_they_are_so(kind, 
             return rows
 
     rows = kind(Far(1.0), Y, 3)
-    scores = np.zeros((6, 2) if kind is ReferenceMargins else (6,))
+    scores = np.zeros((6, 2) if kind is ReferenceMarginPass else (6,))
     scores[0] = 800.0
     with pytest.raises(ValueError, match=r"derivatives of loss '.*Far.*' must be finite at finite scores"):
         rows(scores, THETA, "exact")

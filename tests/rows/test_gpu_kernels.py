@@ -18,7 +18,7 @@ from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import gpu
 from ordinal_objectives.rows.device import on_cpu
-from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
+from ordinal_objectives.rows.reference import ReferenceMarginPass, ReferenceRowPass
 
 LOSSES = ["all_threshold", "immediate_threshold", "cost_weighted"]
 CASES = list(itertools.product(LINKS, LOSSES, ["exact", "majorized"]))
@@ -83,7 +83,7 @@ def test_a_pass_is_the_reference(device, link, loss, hessian, K):
         score = np.clip(score, -8, 8)  # their derivatives grow like exp, and would drown those of other rows
     costly = get_loss(loss, link)
     here = device.row_pass(costly, y, K, weight)
-    reference = ReferenceRows(costly, y, K, weight.astype(np.float32))
+    reference = ReferenceRowPass(costly, y, K, weight.astype(np.float32))
     compare(here(score, theta, hessian), reference(score, theta, hessian), link != "logit")
     leaves = rng.integers(0, 7, len(y)).astype(np.int32)
     sums = vars(reference.leaf_sums(leaves, 8)).values()
@@ -101,7 +101,7 @@ def test_a_pass_over_margins_is_the_reference(device, link, loss, hessian, K):
     costly = get_loss(loss, link)
     here = device.margin_pass(costly, y, K, weight)
     scores = scores.astype(here.scores_dtype)
-    reference = ReferenceMargins(costly, y, K, weight.astype(np.float32))
+    reference = ReferenceMarginPass(costly, y, K, weight.astype(np.float32))
     columns, here_columns = np.empty((len(y), 2 * K - 2), np.float32), device.columns(len(y), 2 * K - 2)
     precise = link != "logit"
     expected = reference(scores, theta, hessian, columns=columns)
@@ -124,7 +124,7 @@ def test_extreme_scores_are_those_of_the_reference(device, link):
     for label in range(4):
         y = np.full(len(score), label)
         found = device.row_pass(loss, y, 4, part=True)(score, theta, "exact")
-        expected = ReferenceRows(loss, y, 4, part=True)(score, theta, "exact")
+        expected = ReferenceRowPass(loss, y, 4, part=True)(score, theta, "exact")
         # Beyond 80 the float32 curvatures of the logit are next to nothing, and not the same nothing.
         for name in ("gradient", "hessian"):
             np.testing.assert_allclose(

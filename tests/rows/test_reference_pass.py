@@ -9,7 +9,7 @@ from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold
 from ordinal_objectives.links import LINKS, Logit
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.rows import CPU, MarginStatistics, RowStatistics
-from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
+from ordinal_objectives.rows.reference import ReferenceMarginPass, ReferenceRowPass
 from ordinal_objectives.utils.validation import check_codes, n_classes_of
 from own_losses import Rising, Scaled, Steep
 
@@ -48,7 +48,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("weighted", [True, False])
 def test_rows_are_those_of_the_native_pass(loss, link, hessian, weighted):
     f, y, thresholds, weight, leaves = make_rows(weighted)
-    native, here = (kind(get_loss(loss, link), y, 5, weight) for kind in (RowStatistics, ReferenceRows))
+    native, here = (kind(get_loss(loss, link), y, 5, weight) for kind in (RowStatistics, ReferenceRowPass))
     assert_same(here(f, thresholds, hessian), native(f, thresholds, hessian))
     for got, want in zip(
         vars(here.leaf_sums(leaves, 6)).values(), vars(native.leaf_sums(leaves, 6)).values(), strict=True
@@ -63,7 +63,7 @@ def test_rows_are_those_of_the_native_pass(loss, link, hessian, weighted):
 def test_margins_are_those_of_the_native_pass(loss, link, hessian, weighted):
     f, y, thresholds, weight, leaves = make_rows(weighted)
     scores = np.asfortranarray(f[:, None] + np.random.default_rng(2).normal(size=(len(f), 4)))
-    native, here = (kind(get_loss(loss, link), y, 5, weight) for kind in (MarginStatistics, ReferenceMargins))
+    native, here = (kind(get_loss(loss, link), y, 5, weight) for kind in (MarginStatistics, ReferenceMarginPass))
     columns = np.zeros((2, len(f), 8), np.float32)
     assert_same(
         here(scores, thresholds, hessian, columns=columns[0]), native(scores, thresholds, hessian, columns=columns[1])
@@ -85,11 +85,11 @@ class Renamed(Logit):
 
 @pytest.mark.parametrize("loss", [SameFormulas(), Rising(), Scaled(), AllThreshold(Steep()), CumulativeLink(Renamed())])
 def test_native_passes_take_exactly_the_types_they_know(loss):
-    assert isinstance(CPU().row_pass(loss, [0, 1, 2], 3), ReferenceRows)
+    assert isinstance(CPU().row_pass(loss, [0, 1, 2], 3), ReferenceRowPass)
     with pytest.raises(ValueError, match="has formulas of its own, which the native engine does not know"):
         RowStatistics(loss, [0, 1, 2], 3)
     if loss.takes_shifts:
-        assert isinstance(CPU().margin_pass(loss, [0, 1, 2], 3), ReferenceMargins)
+        assert isinstance(CPU().margin_pass(loss, [0, 1, 2], 3), ReferenceMarginPass)
         with pytest.raises(ValueError, match="has formulas of its own, which the native engine does not know"):
             MarginStatistics(loss, [0, 1, 2], 3)
 
@@ -104,37 +104,37 @@ def test_a_part_may_have_no_rows(part):
     rows = [np.zeros(0), np.zeros(0, int)]
     if not part:
         with pytest.raises(ValueError, match="non-empty"):
-            ReferenceRows(Rising(), rows[1], 3)
+            ReferenceRowPass(Rising(), rows[1], 3)
         return
-    here = ReferenceRows(Rising(), rows[1], 3, part=part)
+    here = ReferenceRowPass(Rising(), rows[1], 3, part=part)
     assert here(rows[0], [0.0, 1.0], "exact").loss == 0.0
     assert here.leaf_sums(np.zeros(0, np.int32), 2).cross.tolist() == [[0.0, 0.0]] * 2
 
 
 @pytest.mark.parametrize("margin", [700.0, 701.0])
 def test_rows_beyond_the_limit_of_a_link_are_counted(margin):
-    found = ReferenceMargins(AllThreshold("cloglog"), [0, 1], 2)([[-margin], [0.0]], [0.0], "exact")
+    found = ReferenceMarginPass(AllThreshold("cloglog"), [0, 1], 2)([[-margin], [0.0]], [0.0], "exact")
     assert found.n_clipped == (margin > 700.0)
 
 
 def test_what_is_wrong_is_refused():
-    here = ReferenceRows(ImmediateThreshold(), [0, 1, 2], 3)
+    here = ReferenceRowPass(ImmediateThreshold(), [0, 1, 2], 3)
     with pytest.raises(ValueError, match="call the object with these first"):
         here.leaf_sums(np.zeros(3, np.int32), 1)
     with pytest.raises(ValueError, match="raw_prediction holds NaN"):
         here([0.0, np.nan, 1.0], [0.0, 1.0])
     with pytest.raises(ValueError, match=r"raw_prediction must have shape \(3,\); got \(2,\)"):
         here([0.0, 1.0], [0.0, 1.0])
-    margins = ReferenceMargins(AllThreshold(), [0, 1, 2], 3)
+    margins = ReferenceMarginPass(AllThreshold(), [0, 1, 2], 3)
     with pytest.raises(ValueError, match=r"scores must have shape \(3, 2\); got \(3,\)"):
         margins(np.zeros(3), [0.0, 1.0])
     with pytest.raises(ValueError, match="call the object with these first"):
         margins.leaf_sums(np.zeros(3, np.int32), 1)
     with pytest.raises(ValueError, match="too far from the thresholds for float32"):
-        ReferenceRows(AllThreshold("cloglog"), [0, 1, 2], 3)([0.0, 0.0, -100.0], [-1.0, 1.0], "exact")
+        ReferenceRowPass(AllThreshold("cloglog"), [0, 1, 2], 3)([0.0, 0.0, -100.0], [-1.0, 1.0], "exact")
 
 
-@pytest.mark.parametrize("kind", [ReferenceRows, RowStatistics, ReferenceMargins, MarginStatistics])
+@pytest.mark.parametrize("kind", [ReferenceRowPass, RowStatistics, ReferenceMarginPass, MarginStatistics])
 def test_how_many_classes_a_pass_takes(kind):
     for n_classes in (1, 2**40, 2**70):
         with pytest.raises(ValueError, match=f"n_classes must be an integer between 2 and 32768; got {n_classes}"):
@@ -164,6 +164,6 @@ def test_what_a_loss_returns_is_checked():
     with pytest.raises(
         ValueError, match=r"threshold_gradient of loss '.*Narrow' must be float64 \(6, 2\); got float64 \(6, 1\)"
     ):
-        ReferenceRows(Narrow(), [0, 1, 2], 3)(np.zeros(3), [0.0, 1.0], "exact")
+        ReferenceRowPass(Narrow(), [0, 1, 2], 3)(np.zeros(3), [0.0, 1.0], "exact")
     with pytest.raises(ValueError, match=r"loss '.*Wild' must be finite at finite scores; got -?inf"):
-        ReferenceRows(Wild(), [0, 1, 2], 3)(np.zeros(3), [0.0, 1.0], "exact")
+        ReferenceRowPass(Wild(), [0, 1, 2], 3)(np.zeros(3), [0.0, 1.0], "exact")

@@ -13,8 +13,8 @@ from ordinal_objectives.leaves.vector import shared
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss, higher_derivatives
 from ordinal_objectives.rows import CPU, MarginStatistics, RowStatistics
-from ordinal_objectives.rows.reference import ReferenceMargins, ReferenceRows
-from ordinal_objectives.rows.soft_rows import SoftRows, pass_over
+from ordinal_objectives.rows.reference import ReferenceMarginPass, ReferenceRowPass
+from ordinal_objectives.rows.soft_rows import SoftLabelPass, pass_over
 
 K = 5
 THRESHOLDS = np.array([-1.2, -0.3, 0.4, 1.5])
@@ -49,7 +49,7 @@ def over_classes(loss, quantity, f, weights):
     )
 
 
-@pytest.mark.parametrize("kind", [RowStatistics, ReferenceRows])
+@pytest.mark.parametrize("kind", [RowStatistics, ReferenceRowPass])
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_counts_add_up_the_losses_of_the_classes(loss, link, kind):
@@ -68,7 +68,7 @@ def test_counts_add_up_the_losses_of_the_classes(loss, link, kind):
     np.testing.assert_allclose(rows.leaf_weights(leaves, 4), np.bincount(leaves, weight * table.sum(axis=1)))
 
 
-@pytest.mark.parametrize("kind", [MarginStatistics, ReferenceMargins])
+@pytest.mark.parametrize("kind", [MarginStatistics, ReferenceMarginPass])
 def test_margins_without_shifts_are_the_scores(kind):
     loss, labels, f = get_loss("all_threshold", "logit"), OrdinalLabels.from_counts(shares()), scores()
     margins = pass_over(kind, loss, labels, K, None, precision="float64", in_doubles=True)
@@ -204,7 +204,7 @@ def test_one_class_a_row_is_a_plain_pass():
         rows = pass_over(RowStatistics, get_loss("all_threshold", "logit"), labels, K)
         assert type(rows) is RowStatistics
         assert rows.sample_weight is None
-    assert isinstance(pass_over(RowStatistics, get_loss("all_threshold", "logit"), intervals(), K), SoftRows)
+    assert isinstance(pass_over(RowStatistics, get_loss("all_threshold", "logit"), intervals(), K), SoftLabelPass)
 
 
 @pytest.mark.parametrize("loss", ["immediate_threshold", "cost_weighted"])

@@ -14,7 +14,7 @@ from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.losses import LOSSES, get_loss
 from ordinal_objectives.spec import OrdinalSpec
@@ -58,7 +58,7 @@ def test_trainings_with_the_exact_hessian_move_thresholds_by_the_majorised_one(o
         run.advance(score, 1)
     else:
         parameters = BoostingParameters.of(loss, hessian="exact", threshold_update="newton", learning_rate=1.0)
-        run = EngineRun(parameters, LabelledRows(X, y, K))
+        run = EngineRun(parameters, TrainingSet(X, y, K))
         run.advance()
         before = run.thresholds
         run.advance()

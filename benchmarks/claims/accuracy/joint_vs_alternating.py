@@ -21,7 +21,7 @@ from lib.data import Dataset, load
 from lib.runner import resume
 from ordinal_objectives.histogram_engine.parameters import THRESHOLD_UPDATES, BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.losses import AllThreshold
 from ordinal_objectives.rows import RowStatistics
 from ordinal_objectives.trees import TreeEnsemble
@@ -48,7 +48,7 @@ def train(
     judge = RowStatistics(AllThreshold(), y[valid], n_classes, n_threads=1)
     score = np.zeros(len(valid))
     start = time.process_time()
-    run = EngineRun(parameters, LabelledRows(X[fit], y[fit], n_classes), n_threads=1)
+    run = EngineRun(parameters, TrainingSet(X[fit], y[fit], n_classes), n_threads=1)
     spent, losses, seconds = time.process_time() - start, [], []
     for _ in range(rounds):
         start = time.process_time()

@@ -41,7 +41,7 @@ from lib.runner import Row, missing, resume
 from ordinal_objectives.histogram_engine.criteria.one_score import HighOrder, HighOrderSums
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, LeafStep
+from ordinal_objectives.histogram_engine.state import LeafStep, TrainingSet
 from ordinal_objectives.leaves import scalar
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import RowStatistics
@@ -96,7 +96,7 @@ def parts(name: str, seed: int) -> list[Part]:
     return [Part(rows.X[part], rows.y[part], rows.n_classes) for part in np.split(order, cuts)]
 
 
-class Watched:
+class EvaluationSet:
     """Rows that no tree is grown on: their loss and accuracy."""
 
     def __init__(self, part: Part) -> None:
@@ -143,7 +143,7 @@ class Training:
     def __init__(
         self,
         fit: Part,
-        watched: list[Watched],
+        watched: list[EvaluationSet],
         order: int,
         setting: Setting,
         criterion: type[HighOrder] | None = None,
@@ -157,7 +157,7 @@ class Training:
             max_leaf_nodes=None,
             max_depth=6,
         )
-        self.run = EngineRun(parameters, LabelledRows(fit.X, fit.y, fit.n_classes), n_threads=1, criterion=criterion)
+        self.run = EngineRun(parameters, TrainingSet(fit.X, fit.y, fit.n_classes), n_threads=1, criterion=criterion)
         self.watched, self.seconds = watched, [0.0]
         for rows in watched:
             rows.see(None, self.run.thresholds)
@@ -191,7 +191,7 @@ def tune(case: Row) -> list[Row]:
     grid: list[Setting] = [(eta, penalty) for eta in ETAS for penalty in PENALTIES]
     long: dict[Setting, Training] = {}
     for setting in grid:
-        training = long[setting] = Training(fit, [Watched(valid), Watched(test)], 2, setting)
+        training = long[setting] = Training(fit, [EvaluationSet(valid), EvaluationSet(test)], 2, setting)
         while not training.over():
             training.advance()
         del training.run
@@ -209,7 +209,9 @@ def tune(case: Row) -> list[Row]:
     for order in ORDERS:
         quickest = np.inf
         for eta, penalty in grid:
-            training = long[eta, penalty] if order == 2 else Training(fit, [Watched(valid)], order, (eta, penalty))
+            training = (
+                long[eta, penalty] if order == 2 else Training(fit, [EvaluationSet(valid)], order, (eta, penalty))
+            )
             while order > 2 and training.watched[0].loss[-1] > mark and not training.over():
                 if training.seconds[-1] > HOPELESS * quickest:
                     break
@@ -256,7 +258,7 @@ def race(case: Row, tried: list[Row]) -> list[Row]:
     chosen = choose(tried, case["data"])
     marks = next(row for row in tried if case.items() <= row.items() and row["kind"] == "mark")
     field = {
-        label: (setting, Training(fit, [Watched(valid), Watched(test)], order, setting, **variant))
+        label: (setting, Training(fit, [EvaluationSet(valid), EvaluationSet(test)], order, setting, **variant))
         for label, order, setting, variant in racers(chosen)
     }
     while any(not training.over() for _, training in field.values()):

@@ -19,7 +19,7 @@ from lib.runner import resume
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 ORDERS, FEATURES = (2, 3, 4), 28
@@ -43,7 +43,7 @@ def main() -> None:
                 AllThreshold(), order=order, max_leaf_nodes=LEAVES, threshold_update=update
             )
             run = EngineRun(
-                parameters, LabelledRows(X, codes, case["K"]), n_threads=options.threads, start=RunStart(cuts=cuts)
+                parameters, TrainingSet(X, codes, case["K"]), n_threads=options.threads, start=RunStart(cuts=cuts)
             )
             calls[str(order)] = run.advance
         ms = {order: median(times) for order, times in in_turns(calls, options.rounds).items()}

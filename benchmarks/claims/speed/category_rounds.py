@@ -19,7 +19,7 @@ from claims.speed.engine_rounds import LEAVES, classes, in_turns, lightgbm_boost
 from lib import report
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 NAME, K = "category_rounds", 5
@@ -44,7 +44,7 @@ def make_data(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 def measure(options: argparse.Namespace, threads: int) -> dict[str, Any]:
     X, score = make_data(options.rows)
     places = list(range(len(LEVELS), 2 * len(LEVELS)))
-    rows = LabelledRows(X, classes(score, K), K, categories=dict(zip(places, LEVELS, strict=True)))
+    rows = TrainingSet(X, classes(score, K), K, categories=dict(zip(places, LEVELS, strict=True)))
     calls: dict[str, Any] = {}
     for name, more in VARIANTS.items():
         parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, **more)

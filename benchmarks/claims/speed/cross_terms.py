@@ -26,7 +26,7 @@ from lib.data import load
 from ordinal_objectives.histogram_engine.criteria.cross_terms import few_cross_terms, score_mass
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 ROWS, FEATURES = 100_000, 28
@@ -92,8 +92,8 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
     K = int(y.max()) + 1
     auto = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, **options)
     every = replace(auto, cross_terms="all")
-    run: Any = EngineRun(auto, LabelledRows(X, y, K, weight))
-    plain = EngineRun(every, LabelledRows(X, y, K, weight), start=RunStart(cuts=run.cuts))
+    run: Any = EngineRun(auto, TrainingSet(X, y, K, weight))
+    plain = EngineRun(every, TrainingSet(X, y, K, weight), start=RunStart(cuts=run.cuts))
     table = []
     for t in tqdm(range(1, max(ROUNDS) + 1), desc=f"{name}, {K} classes"):
         run.advance()
@@ -103,7 +103,7 @@ def compare(name: str, rows: Rows, **options: Any) -> list[dict[str, Any]]:
         in_bag, columns = run._sampler.draw(run.iteration)
         few_tree = run.grow(in_bag, columns)
         state = (run.state.score.copy(), run.thresholds, run.iteration)
-        tree = EngineRun(every, LabelledRows(X, y, K, weight), start=RunStart(*state, cuts=run.cuts)).grow(
+        tree = EngineRun(every, TrainingSet(X, y, K, weight), start=RunStart(*state, cuts=run.cuts)).grow(
             in_bag, columns
         )
         shared, worst = compare_trees(few_tree, tree)

@@ -34,7 +34,7 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine.binning import bin_rows, find_cuts
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 BLOCK, SKIPPED = 6, 2
@@ -120,7 +120,7 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
         dataset, matrix = binned(threads)
         parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES)
         run = EngineRun(
-            parameters, LabelledRows(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
+            parameters, TrainingSet(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
         )
         every = replace(parameters, cross_terms="all")
         multiclass = float("nan")
@@ -130,7 +130,7 @@ def rounds_table(name: str, title: str, options: argparse.Namespace) -> list[dic
         calls = {
             "joint": run.advance,
             "all": EngineRun(
-                every, LabelledRows(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
+                every, TrainingSet(X, classes(score, K), K), n_threads=threads, start=RunStart(cuts=cuts())
             ).advance,
             "binary": lightgbm_booster(dataset, y, 2, threads).update,
             "xgboost": xgboost_update(matrix, threads),
@@ -226,7 +226,7 @@ def _peak(kind: str, n_rows: int, n_features: int, queue: Any) -> None:
     def train() -> None:
         if kind == "engine":
             parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES)
-            run = EngineRun(parameters, LabelledRows(X, y, 5), n_threads=1)
+            run = EngineRun(parameters, TrainingSet(X, y, 5), n_threads=1)
             for _ in range(3):
                 run.advance()
         else:

@@ -28,7 +28,7 @@ from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.criteria.one_score import Joint
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 USUAL = {"rows": 100_000, "features": 28, "bins": 255, "K": 5}
@@ -44,7 +44,7 @@ SIZES = {
 def one_run(rows: int, features: int, bins: int, K: int) -> EngineRun:
     X, score = make_data(rows, features)
     parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, max_bins=bins)
-    return EngineRun(parameters, LabelledRows(X, classes(score, K), K), n_threads=1)
+    return EngineRun(parameters, TrainingSet(X, classes(score, K), K), n_threads=1)
 
 
 def scaling() -> None:
@@ -76,7 +76,7 @@ def threads(n: int, p: int, rounds: int) -> None:
     for K in (3, 5, 10, 15, 30):
         y = classes(score, K)
         calls[f"joint, K = {K}"] = {
-            f"{t}": EngineRun(parameters, LabelledRows(X, y, K), n_threads=t, start=RunStart(cuts=cuts)).advance
+            f"{t}": EngineRun(parameters, TrainingSet(X, y, K), n_threads=t, start=RunStart(cuts=cuts)).advance
             for t in (1, 2)
         }
     # LightGBM's threads are those of the booster made last: XGBoost's are its own.

@@ -37,7 +37,7 @@ from lib.timing import Clock, interleave
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.histogram_engine.binning import find_cuts
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 
 FEATURES, WARM, ROUNDS, REPEATS = 28, 5, 8, 2
 SHIFTS = 12
@@ -53,7 +53,7 @@ def data(n_rows: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 
 def engine(case: Row) -> Row:
     X, score, cuts = data(case["rows"])
-    labelled = LabelledRows(X, classes(score, case["K"]), case["K"])
+    labelled = TrainingSet(X, classes(score, case["K"]), case["K"])
     dataset = lightgbm.Dataset(X, classes(score, 2), params=LGB).construct()
     calls: dict[str, Callable[[], Any]] = {
         "one score": engine_round(labelled, cuts, 1, proportional=True),

@@ -37,7 +37,7 @@ from lib.runner import Row, resume
 from ordinal_objectives import AllThreshold, _core
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows
+from ordinal_objectives.histogram_engine.state import TrainingSet
 from ordinal_objectives.rows import RowStatistics
 
 TIMES = "ORDINAL_REGION_TIMES"
@@ -65,7 +65,7 @@ def makespan(seconds: Sequence[float], threads: int) -> float:
 def start(rows: int, n_classes: int, variant: str, threads: int) -> EngineRun:
     X, score = make_data(rows, FEATURES)
     parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, **VARIANTS[variant])
-    return EngineRun(parameters, LabelledRows(X, classes(score, n_classes), n_classes), n_threads=threads)
+    return EngineRun(parameters, TrainingSet(X, classes(score, n_classes), n_classes), n_threads=threads)
 
 
 def predict(rows: int, n_classes: int, variant: str, threads: int, barrier: float) -> Row:

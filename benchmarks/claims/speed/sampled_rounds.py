@@ -27,7 +27,7 @@ from lib.runner import Row, resume
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 NAME, FEATURES, BAG = "sampled_rounds", 28, 0.632
@@ -59,7 +59,7 @@ def asked_of_lightgbm(drawn: float | str) -> dict[str, Any]:
     return {"data_sample_strategy": "goss"} if drawn == GOSS else {} if drawn == EVERY else bagging
 
 
-def engine_round(rows: LabelledRows, cuts: list[np.ndarray], threads: int, **asked: Any) -> Callable[[], Any]:
+def engine_round(rows: TrainingSet, cuts: list[np.ndarray], threads: int, **asked: Any) -> Callable[[], Any]:
     parameters = BoostingParameters.of(
         AllThreshold(), max_leaf_nodes=LEAVES, learning_rate=LEARNING_RATE, **{"subsample": 1.0} | asked
     )
@@ -73,7 +73,7 @@ def engine_round(rows: LabelledRows, cuts: list[np.ndarray], threads: int, **ask
 def measure(case: Row, rounds: int) -> list[Row]:
     threads, K = case["threads"], case["K"]
     X, score, cuts = data(case["rows"])
-    labelled, y = LabelledRows(X, classes(score, K), K), classes(score, 2)
+    labelled, y = TrainingSet(X, classes(score, K), K), classes(score, 2)
     dataset = lightgbm.Dataset(X, y, params={"num_threads": threads, "verbose": -1}).construct()
     matrix = xgboost.QuantileDMatrix(X, y, max_bin=256, nthread=threads)
     calls: dict[str, Callable[[], Any]] = {}

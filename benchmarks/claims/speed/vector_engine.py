@@ -20,7 +20,7 @@ from lib import report
 from ordinal_objectives.histogram_engine.binning import find_cuts
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.histogram_engine.state import LabelledRows, RunStart
+from ordinal_objectives.histogram_engine.state import RunStart, TrainingSet
 from ordinal_objectives.losses import AllThreshold
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -53,12 +53,12 @@ def measure(options: argparse.Namespace, n_rows: int) -> None:
             codes = classes(score, K)
             runs = {
                 "joint": EngineRun(
-                    BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES), LabelledRows(X, codes, K), **common
+                    BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES), TrainingSet(X, codes, K), **common
                 )
             }
             for variant, more in VARIANTS.items():
                 parameters = BoostingParameters.of(AllThreshold(), max_leaf_nodes=LEAVES, proportional=False, **more)
-                runs[variant] = EngineRun(parameters, LabelledRows(X, codes, K), **common)
+                runs[variant] = EngineRun(parameters, TrainingSet(X, codes, K), **common)
             calls = {variant: run.advance for variant, run in runs.items()}
             calls["LightGBM binary"] = lightgbm_booster(dataset, y, 2, threads).update
             ms = {variant: median(times) for variant, times in in_turns(calls, options.rounds).items()}
