@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,6 +49,13 @@ def entries() -> list[tuple[str, str]]:
         elif listing and (name := re.fullmatch(r"   (\w+)", line)):
             found.append((module, name[1]))
     return found
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax trees of the package's Python files by their paths in the repository."""
+    paths = [path for path in files(*PACKAGE) if path.suffix == ".py"]
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)}
 
 
 def check_exceptions(found: Collection[str], exceptions: Mapping[str, str]) -> None:

@@ -7,7 +7,6 @@ import json
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -341,13 +340,14 @@ class ThresholdRecord:
         return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
     @classmethod
-    def from_json(cls, text: str, kinds: Mapping[str, Any] = MappingProxyType({})) -> ThresholdRecord:
+    def from_json(cls, text: str, kinds: Mapping[str, Any] | None = None) -> ThresholdRecord:
         """Read what :meth:`to_json` wrote.
 
         Parameters
         ----------
         text : str
-        kinds : mapping of str to type
+            The record.
+        kinds : mapping of str to type or None, default=None
             Types of ``classifier``, ``linear`` and ``random_effects``, which the records of classifiers have, and
             which this package's solver does not know.
 
@@ -368,7 +368,7 @@ class ThresholdRecord:
             spec = replace(start, **{name: content.pop(name) for name in start.common_parameters})
             spec.check()
             given = {name: content.pop(name) for name in ("classifier", "linear", "random_effects")}
-            parts = {name: json_of.decoded(kinds[name], part, name) for name, part in given.items() if part}
+            parts = {name: json_of.decoded((kinds or {})[name], part, name) for name, part in given.items() if part}
             none: JSON = {"classifier": None, "linear": None, "random_effects": ()}
             record: ThresholdRecord = json_of.decoded(cls, content, spec=spec, **(none | parts))
             record._check_shapes()

@@ -32,13 +32,13 @@ from ordinal_objectives import (
     XGBOrdinalClassifier,
 )
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
+from ordinal_objectives.adapters.prediction import record_from_json
 from ordinal_objectives.estimators import linear as linear_scores
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.linear import LinearPart, with_start
 from ordinal_objectives.inspection import shap_values
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.predictions import score
-from ordinal_objectives.threshold_solver import ThresholdRecord
 from ordinal_objectives.utils.json_of import decoded, encoded
 
 RNG = np.random.default_rng(0)
@@ -313,7 +313,7 @@ def test_contributions_of_trees_and_linear_part_add_up_to_the_margins():
 @pytest.mark.parametrize("options", [{"proportional": True}, {"proportional": False}], ids=str)
 def test_damaged_records_are_refused(options, tmp_path):
     content = json.loads(make("xgb", **options).fit(X, Y)._record.to_json())
-    assert encoded(ThresholdRecord.from_json(json.dumps(content)).linear) == content["linear"]
+    assert encoded(record_from_json(json.dumps(content)).linear) == content["linear"]
     booster = make("xgb", **options).fit(X, Y).booster_
     of_no_classifier = content | {"classifier": None, "linear": {"n_features": 3}}
     booster.set_attr(**{oxgb.ATTRIBUTE: json.dumps(of_no_classifier)})
@@ -322,7 +322,7 @@ def test_damaged_records_are_refused(options, tmp_path):
         make("xgb").load_model(tmp_path / "model.json")
     for name in ("leaf_vectors", "outputs", "linear"):
         with pytest.raises(ValueError, match="damaged"):
-            ThresholdRecord.from_json(json.dumps({k: v for k, v in content.items() if k != name}))
+            record_from_json(json.dumps({k: v for k, v in content.items() if k != name}))
 
 
 @pytest.mark.parametrize(
