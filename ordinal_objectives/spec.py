@@ -174,7 +174,7 @@ class OrdinalSpec:
         updates = THRESHOLD_UPDATES if self.entry_point is None else self.entry_point.updates
         asked: object = self.threshold_update
         is_schur = isinstance(asked, str) and asked == "schur"
-        hint = "; leaves are renewed with the step here: use 'joint'" if is_schur else ""
+        hint = "; leaves are renewed with the step here: use 'joint'" if is_schur and "joint" in updates else ""
         validation.check_choice(self.threshold_update, updates, name="threshold_update", hint=hint)
         if self.shift_method is not None:
             validation.check_choice(self.shift_method, SHIFT_METHODS, name="shift_method")
