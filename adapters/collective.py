@@ -25,7 +25,7 @@ class Collective:
         """Return the largest of all workers, entry by entry."""
         return self._reduce(values, Op.MAX)
 
-    def tell(self, text: str, rank: int) -> str:
+    def broadcast(self, text: str, rank: int) -> str:
         """Return the text of the worker with a rank."""
         return str(xgboost.collective.broadcast(text, rank))
 

@@ -45,7 +45,7 @@ def proba_of(record: ThresholdRecord, scores: FloatArray, n_iter: int, groups: T
     if groups is not None:  # their columns stand alone, and not among the features of a classifier
         at = ((place, one.at(n_iter)) for place, one in enumerate(record.random_effects))
         effects = [replace(one, column=replace(one.column, place=place)) for place, one in at]
-        X = random_effects.beside(groups, [one.column for one in effects])
+        X = random_effects.codes_beside(groups, [one.column for one in effects])
         scores = random_effects.with_effects(scores, X, effects, loss, thresholds)
     return predictions.proba(loss, scores, thresholds)
 

@@ -14,7 +14,11 @@ from ordinal_objectives.adapters.arguments import Asked, given_options, spec_and
 from ordinal_objectives.adapters.training import CARRIED, bind_labels, labels_of
 from ordinal_objectives.aliases import FloatArray, Table
 from ordinal_objectives.estimators.arguments import one_for_each
-from ordinal_objectives.threshold_solver.random_intercept import RowsWithScores, check_random_intercept, settled
+from ordinal_objectives.threshold_solver.random_intercept import (
+    RowsWithScores,
+    check_random_intercept,
+    with_final_effects,
+)
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
 
@@ -103,7 +107,7 @@ def bound_groups(
     try:
         for matrix, its in zip(sets, [X, *others], strict=True):
             if its is not None:
-                matrix.ordinal_groups = columns, random_effects.beside(its, columns)
+                matrix.ordinal_groups = columns, random_effects.codes_beside(its, columns)
         yield
     finally:
         for matrix in sets:
@@ -116,7 +120,7 @@ def _with_last_effects(
     """Return the record of a training on a matrix with the effects of the highest likelihood, given its scores."""
     weight = matrix.get_weight()
     codes = validation.check_codes(labels_of(matrix, matrix.get_label()), record.n_classes, name="the training set")
-    X = random_effects.beside(groups, [one.column for one in record.random_effects])
+    X = random_effects.codes_beside(groups, [one.column for one in record.random_effects])
     weight = np.asarray(weight) if np.size(weight) > 1 else None
     rows = RowsWithScores(X, codes, record.n_classes, weight, scores)
-    return settled(record, n_iter, rows, n_threads)
+    return with_final_effects(record, n_iter, rows, n_threads)

@@ -157,7 +157,7 @@ class TrainingPlan:
     def fit_linear(self, rows: held_out.Rows) -> LinearPart:
         """Return the linear part of some rows."""
         model, spec = self.model, self.parameters.spec
-        rows = replace(rows, X=random_effects.without(rows.X, self.groups))
+        rows = replace(rows, X=random_effects.without_groups(rows.X, self.groups))
         return LinearPart.of_model(model, rows, spec.loss, spec.hessian, self.columns.levels)
 
     def trial_of(self, fit: held_out.Rows, held: held_out.Rows) -> held_out.Trial:

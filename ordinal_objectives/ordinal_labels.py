@@ -422,7 +422,7 @@ class OrdinalLabels:
         row, code, of_answers = self.answers()
         return code, predicted[row], of_answers if weight is None else of_answers * weight[row]
 
-    def coded(self, classes: LabelArray) -> OrdinalLabels:
+    def with_codes(self, classes: LabelArray) -> OrdinalLabels:
         """Return labels whose classes are 0, 1, ..., or raise ValueError unless they are those of an estimator."""
         if classes.tolist() != self.classes.tolist():
             raise ValueError(f"classes must be those of the labels, {self.classes.tolist()}; got {classes.tolist()}")

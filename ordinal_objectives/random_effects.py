@@ -126,7 +126,7 @@ def as_groups(given: Table) -> Table:
     return tables.as_table(array if array.ndim == 2 else array.reshape(-1, 1))
 
 
-def beside(given: Table, columns: Sequence[GroupColumn]) -> Table:
+def codes_beside(given: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return the codes of groups that stand beside the features."""
     X, known = as_groups(given), [column.name for column in columns]
     if X.shape[1] != len(columns):
@@ -150,7 +150,7 @@ def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
     return X
 
 
-def without(X: Table, columns: Sequence[GroupColumn]) -> Table:
+def without_groups(X: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return checked features that tell nothing about the groups."""
     return tables.with_columns(X, {column.place: np.zeros(len(X)) for column in columns})
 
@@ -208,7 +208,7 @@ class RandomEffects:
         effects = np.pad(effects, (0, len(self.groups) - len(effects)))  # groups that a continued training added
         return replace(self, effects=effects, variance=variance)
 
-    def settled(self, n_trees: int) -> RandomEffects:
+    def at_end(self, n_trees: int) -> RandomEffects:
         """Return the effects as those of the last tree."""
         before = tuple(one for one in self.history if one[0] < n_trees)
         return replace(self, history=(*before, (n_trees, self.effects, self.variance)))

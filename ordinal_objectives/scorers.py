@@ -176,7 +176,7 @@ class OrdinalScorer(RoutedScorer):
             elif self.response_method == "predict_proba":
                 response = columns_in_order(response, order, getattr(estimator, "classes_", order.ordered_classes_))
             metric = on_codes(self.metric, len(order.ordered_classes_))
-            true = order.encode(y_true, name="y_true") if soft is None else soft.coded(order.ordered_classes_)
+            true = order.encode(y_true, name="y_true") if soft is None else soft.with_codes(order.ordered_classes_)
             value = metric(true, response, sample_weight=sample_weight)
         return value if self.greater_is_better else -value
 

@@ -67,7 +67,7 @@ class _ColumnLearner:
         self.group = self.rows.astype(np.int32)
         self._column, self._since = column, n_trees
         self._effects, self._errors, self._location = np.zeros(n), np.full(n, np.sqrt(_START)), 0.0
-        self._variance, self._history = _START, [] if earlier is None else list(earlier.settled(n_trees).history[:-1])
+        self._variance, self._history = _START, [] if earlier is None else list(earlier.at_end(n_trees).history[:-1])
         if earlier is not None:
             self._effects[: len(earlier.groups)], self._variance = earlier.effects, earlier.variance
 
@@ -332,10 +332,12 @@ def integrated(
             found[i] = IntegratedEffects(found[i], RowsWithScores(*rows[:-1], given), learner.loss, n_threads).find(
                 learner
             )
-    return tuple(one.settled(n_trees) for one in found)
+    return tuple(one.at_end(n_trees) for one in found)
 
 
-def settled(record: ThresholdRecord, n_iter: int, rows: RowsWithScores, n_threads: int | None) -> ThresholdRecord:
+def with_final_effects(
+    record: ThresholdRecord, n_iter: int, rows: RowsWithScores, n_threads: int | None
+) -> ThresholdRecord:
     """Return the record of a training with effects and last thresholds of the highest likelihood, given its trees."""
     weights = np.bincount(rows.y, rows.weight, rows.n_classes).astype(np.float64)
     learner = ThresholdLearner(record.spec, weights, record.at(n_iter))

@@ -293,7 +293,7 @@ def _network(workers: Collective, host: str) -> Params:
     with socket.socket() as free:
         free.bind(("", 0))
         port = free.getsockname()[1]
-        addresses = [workers.tell(f"{host}:{port}", rank) for rank in range(get_world_size())]
+        addresses = [workers.broadcast(f"{host}:{port}", rank) for rank in range(get_world_size())]
     return {"machines": ",".join(addresses), "local_listen_port": port, "num_machines": len(addresses)}
 
 

@@ -20,7 +20,7 @@ from ordinal_objectives.estimators.arguments import ParameterNames, constructor_
 from ordinal_objectives.estimators.held_out import Rows, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
-from ordinal_objectives.random_effects import without
+from ordinal_objectives.random_effects import without_groups
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -124,7 +124,7 @@ class LightGBMHost(Host):
                 continue
             options: Params = {"reference": sets[0]} if sets else {"categorical_feature": categories}
             options |= {"feature_name": "auto" if names is None else names, "free_raw_data": not keeps_data}
-            X = without(part.X, model._groups)
+            X = without_groups(part.X, model._groups)
             sets.append(lightgbm.Dataset(X, part.codes, weight=part.weight, init_score=part.start, **options))
             if part.labels is not None:
                 bind_labels(sets[-1], part.labels)

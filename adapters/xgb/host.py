@@ -20,7 +20,7 @@ from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames
 from ordinal_objectives.estimators.held_out import Rows
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
-from ordinal_objectives.random_effects import without
+from ordinal_objectives.random_effects import without_groups
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
@@ -100,7 +100,7 @@ class XGBoostHost(Host):
         options |= {"label": rows.codes, "weight": rows.weight, "base_margin": start}
         types = None if like is None else like.feature_types
         types = self.feature_types(model) if types is None else types
-        matrix = _matrix(model, without(rows.X, model._groups), model.columns_.names, types, **options)
+        matrix = _matrix(model, without_groups(rows.X, model._groups), model.columns_.names, types, **options)
         if rows.labels is not None:
             bind_labels(matrix, rows.labels)
         return matrix

@@ -61,7 +61,7 @@ _NOT_ON_SPARK = frozenset(
 )
 _OF_CLASSIFIER = [
     parameter.name
-    for parameter in inspect.signature(arguments.keeper(XGBOrdinalClassifier)).parameters.values()
+    for parameter in inspect.signature(arguments.class_with_constructor(XGBOrdinalClassifier)).parameters.values()
     if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in _NOT_ON_SPARK
 ]
 

@@ -13,4 +13,4 @@ CRITERIA: tuple[type[Criterion], ...] = (Vector, HighOrder, Joint, Scalar)
 
 def choose(parameters: BoostingParameters) -> type[Criterion]:
     """Return the criterion that these parameters ask for."""
-    return next(kind for kind in CRITERIA if kind.suits(parameters))
+    return next(kind for kind in CRITERIA if kind.takes(parameters))

@@ -64,7 +64,7 @@ class Criterion(ABC):
         self._state = state
 
     @classmethod
-    def suits(cls, parameters: BoostingParameters) -> bool:
+    def takes(cls, parameters: BoostingParameters) -> bool:
         """Tell whether these parameters ask for it: for its score, its step of the thresholds and its order."""
         return not cls._refused(parameters).keys() & {"proportional", "threshold_update", "order"}
 

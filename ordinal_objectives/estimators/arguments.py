@@ -295,7 +295,7 @@ def store_constructor_arguments(estimator: Estimator, given: Params) -> None:
     estimator.__dict__ |= {name: value for name, value in given.items() if name not in ("self", "__class__")}
 
 
-def keeper(kind: type[Any]) -> Any:
+def class_with_constructor(kind: type[Any]) -> Any:
     """Return the class here whose constructor keeps its arguments; subclasses and mixins may have their own."""
     here = [one for one in kind.__mro__ if one.__module__.startswith("ordinal_objectives.")]
     return next(one for one in reversed(here) if issubclass(one, BaseEstimator) and "__init__" in vars(one))
@@ -303,7 +303,7 @@ def keeper(kind: type[Any]) -> Any:
 
 @functools.cache
 def _kept_names(kind: type[Any]) -> tuple[str, ...]:
-    given = inspect.signature(keeper(kind)).parameters.values()
+    given = inspect.signature(class_with_constructor(kind)).parameters.values()
     return tuple(p.name for p in given if p.kind is not p.VAR_KEYWORD)
 
 
@@ -320,7 +320,7 @@ def names_of_constructors(kind: type[Any], own: Iterable[str]) -> list[str]:
         if "__init__" in vars(one):
             given = inspect.signature(vars(one)["__init__"]).parameters.values()
             names |= {p.name for p in given if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-            if one is keeper(kind) or not any(p.kind is p.VAR_KEYWORD for p in given):
+            if one is class_with_constructor(kind) or not any(p.kind is p.VAR_KEYWORD for p in given):
                 break  # what keeps its arguments passes none on
     return sorted(names - {"self"})
 

@@ -116,7 +116,7 @@ def give_back(
         raise ValueError(f"{', '.join(sorted(left & described.params.keys()))} must not be among the parameters")
     read = {name: files.value_from_json(value) for name, value in described.params.items()}
     kept = {*left, *read, *described.left_out}
-    defaults = inspect.signature(arguments.keeper(type(model))).parameters
+    defaults = inspect.signature(arguments.class_with_constructor(type(model))).parameters
     of_host = {name: value for name, value in read.items() if name not in own}
     if hasattr(model, "_host_params"):
         before = {name: value for name, value in model._host_params.items() if name in kept}

@@ -26,11 +26,15 @@ from ordinal_objectives.estimators.held_out import RoundSearch, Rows, Trial
 from ordinal_objectives.estimators.host import GivenRows, Host, Trained, TrainingRequest, loss_without_trees
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
-from ordinal_objectives.random_effects import GroupColumn, without
+from ordinal_objectives.random_effects import GroupColumn, without_groups
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
 from ordinal_objectives.threads import library_n_threads, one_thread_after_fork
 from ordinal_objectives.threshold_solver import ThresholdRecord
-from ordinal_objectives.threshold_solver.random_intercept import RowsWithScores, check_random_intercept, settled
+from ordinal_objectives.threshold_solver.random_intercept import (
+    RowsWithScores,
+    check_random_intercept,
+    with_final_effects,
+)
 from ordinal_objectives.utils import files, validation
 
 
@@ -91,7 +95,7 @@ class HostClassifier(OrdinalClassifier):
     @functools.cache
     def _default(cls, name: str) -> Any:
         """Return the value of a parameter that nobody set."""
-        return inspect.signature(arguments.keeper(cls)).parameters[name].default
+        return inspect.signature(arguments.class_with_constructor(cls)).parameters[name].default
 
     @one_thread_after_fork()
     def _fit(
@@ -222,7 +226,7 @@ class HostClassifier(OrdinalClassifier):
         self._earlier_columns = None
         if model is None:
             return None, None
-        is_ours = isinstance(model, arguments.keeper(type(self)))
+        is_ours = isinstance(model, arguments.class_with_constructor(type(self)))
         if is_ours:
             says = f"{self._host.continued_name} must be fitted; got an %(name)s that has not been fitted"
             check_is_fitted(model, msg=says)
@@ -432,7 +436,7 @@ class HostClassifier(OrdinalClassifier):
         categories, missing = self._host.category_places(self, **of_rows), self.columns_.missing_in_codes
         return linear.LinearPart.of_model(
             self,
-            replace(rows, X=without(rows.X, self._groups)),
+            replace(rows, X=without_groups(rows.X, self._groups)),
             self._ordinal_loss(),
             self.hessian,
             categories,
@@ -497,7 +501,7 @@ class HostClassifier(OrdinalClassifier):
         if self._groups:  # effects and last thresholds of the highest likelihood, given the trees
             scores = self._scores_of_checked(rows.X, {} if rows.start is None else {self._host.start_name: rows.start})
             scored = RowsWithScores(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
-            self._keep(settled(self._record, n_iter, scored, self.n_jobs), n_iter)
+            self._keep(with_final_effects(self._record, n_iter, scored, self.n_jobs), n_iter)
             self._effects = self._record.random_effects
         if self._n_rounds is not None or self._groups:
             self._carry(None if record.classifier is None else replace(record.classifier, n_rounds=self._n_rounds))

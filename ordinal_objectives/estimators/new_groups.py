@@ -98,7 +98,7 @@ def _take_groups(
     rows = RowsWithScores(checked, codes, self.n_classes_, weight, self._scores_of_checked(checked, start))
     effects = [_extended(*one) for one in zip(before, columns, strict=True)]
     found = _found(effects, rows, self._fitted_loss, self.thresholds_, getattr(self, "n_jobs", None))
-    self._effects = tuple(one.settled(self.n_iter_) for one in found)
+    self._effects = tuple(one.at_end(self.n_iter_) for one in found)
     self._carry()
     return self
 

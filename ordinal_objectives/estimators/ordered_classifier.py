@@ -143,7 +143,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} takes labels of one class a row; OrdinalLabels are for "
                 f"HistGradientBoostingOrdinalClassifier, XGBOrdinalClassifier, LGBMOrdinalClassifier and wrappers"
             )
-        y = y.coded(labels.ordered_classes_)
+        y = y.with_codes(labels.ordered_classes_)
         if y.between and not y.is_plain:
             needs = [] if self._takes_intervals else [type(self).__name__]
             needs += [] if self.class_weight is None else [f"class_weight={self.class_weight!r}"]

@@ -47,7 +47,7 @@ _SHARES: Mapping[str, tuple[object, ...]] = {
 }
 
 
-def inside(estimator: Estimator) -> list[tuple[str, Estimator]]:
+def inner_estimators(estimator: Estimator) -> list[tuple[str, Estimator]]:
     """Return the estimators whose probabilities an estimator's are made of, each with the prefix of its parameters.
 
     That is the last step of a pipeline, what a search, a calibration or another wrapper is given, and the members of an
@@ -70,7 +70,7 @@ def inside(estimator: Estimator) -> list[tuple[str, Estimator]]:
 def all_inside(estimator: Estimator, prefix: str = "") -> Iterator[tuple[str, Estimator]]:
     """Yield an estimator and all that is :func:`inside` it, at any depth."""
     yield prefix, estimator
-    for name, inner in inside(estimator):
+    for name, inner in inner_estimators(estimator):
         yield from all_inside(inner, prefix + name)
 
 
@@ -127,7 +127,7 @@ class FinalClassifier:
         is_search = hasattr(estimator, "estimator") and hasattr(estimator, "refit")
         if not (is_pipeline or is_search):
             return cls(estimator)
-        ((name, inner),) = inside(estimator)
+        ((name, inner),) = inner_estimators(estimator)
         last = cls.of(inner)
         in_fit = name + last.in_fit if is_pipeline else last.in_fit
         return cls(last.estimator, in_fit, last.is_searched or (is_search and not last.in_fit))
@@ -390,7 +390,7 @@ def weighs_costs(estimator: Estimator) -> bool:
         return weighs_costs(estimator.best_estimator_)
     return any(
         not (isinstance(cost, str) and cost == "absolute") for _, cost in _searched(estimator, ("training_cost",))
-    ) or any(weighs_costs(inner) for _, inner in inside(estimator))
+    ) or any(weighs_costs(inner) for _, inner in inner_estimators(estimator))
 
 
 def _settings(estimator: Estimator, names: tuple[str, ...]) -> Iterator[tuple[str, Any]]:

@@ -113,7 +113,7 @@ def feature_effect(
     (True, (50, 3))
     """
     model, prepared = rows.unwrapped(estimator)
-    values, tables = rows.along(estimator, X, feature, grid_resolution, categorical_features)
+    values, tables = rows.over_grid(estimator, X, feature, grid_resolution, categorical_features)
     margins = [model.predict_linear_predictors(prepared(table)) for table in tables]
     scores = np.array([(model.thresholds_ - margins_at).mean(axis=0) for margins_at in margins])
     score = scores.mean(axis=1)
@@ -163,7 +163,7 @@ def partial_probabilities(
     (True, (10, 4))
     """
     model, prepared = rows.unwrapped(estimator)
-    values, tables = rows.along(estimator, X, feature, grid_resolution, categorical_features)
+    values, tables = rows.over_grid(estimator, X, feature, grid_resolution, categorical_features)
     return values, np.array([model.predict_proba_ordered(prepared(table)).mean(axis=0) for table in tables])
 
 

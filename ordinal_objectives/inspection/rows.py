@@ -113,7 +113,7 @@ def with_column(X: Table, column: int, values: Column, stores_zeros: bool = True
     return changed
 
 
-def along(
+def over_grid(
     estimator: Estimator, X: Table, feature: int | str, grid_resolution: int, categorical_features: ArrayLike | None
 ) -> tuple[LabelArray, Iterator[Table]]:
     """Return values of a feature, and X with each of them in all rows."""

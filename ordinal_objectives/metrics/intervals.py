@@ -257,7 +257,7 @@ def _as_codes(
 ) -> tuple[IntArray | OrdinalLabels, Any]:
     """Return labels and what is judged as arrays, in class codes; both have been checked."""
     if isinstance(y_true, OrdinalLabels):
-        y = y_true.coded(y_true.classes)
+        y = y_true.with_codes(y_true.classes)
         if metric.judges == "decisions":
             return y, OrderedLabels(y_true.classes).encode(response, name="y_pred")
         return y, validation.check_proba(response)

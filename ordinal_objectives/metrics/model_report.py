@@ -232,7 +232,7 @@ def report(
     if order is None:
         raise TypeError(f"model must be a fitted classifier, with classes_; got {type(model).__name__}")
     classes = order.ordered_classes_
-    soft = y.coded(classes) if isinstance(y, OrdinalLabels) else None
+    soft = y.with_codes(classes) if isinstance(y, OrdinalLabels) else None
     codes = order.encode(y, name="y") if soft is None else soft
     check_consistent_length(X, codes)
     weight = validation.row_weights(sample_weight, len(codes))

@@ -79,7 +79,7 @@ class DistributionFanDisplay:
         if feature is None:
             quantiles = estimator.predict_quantile(X, _LEVELS)
             return cls(style.row_names_of(None, len(quantiles), X), quantiles, _LEVELS, "row").plot(ax)
-        values, tables = rows.along(estimator.estimator_, X, feature, grid_resolution, None)
+        values, tables = rows.over_grid(estimator.estimator_, X, feature, grid_resolution, None)
         proba = np.array([estimator.estimator_.predict_proba(table).mean(axis=0) for table in tables])
         quantiles = estimator.target_.quantiles(proba, _LEVELS[np.newaxis])
         return cls(values, quantiles, _LEVELS, rows.name_of(estimator.estimator_, X, feature)).plot(ax)

@@ -230,7 +230,7 @@ class Workers(Protocol):
     def max(self, values: FloatArray) -> FloatArray:
         """Return the largest of all workers, entry by entry."""
 
-    def tell(self, text: str, rank: int) -> str:
+    def broadcast(self, text: str, rank: int) -> str:
         """Return the text of the worker with a rank."""
 
 
@@ -258,7 +258,7 @@ def _raise_error(workers: Workers, own: Exception | None) -> None:
     """Raise ValueError if another worker has an error and this one has none; called by all."""
     rank = int(workers.max(np.array([-1.0 if own is None else workers.rank]))[0])
     if rank >= 0:
-        text = workers.tell("" if own is None else f"{type(own).__name__}: {own}", rank)
+        text = workers.broadcast("" if own is None else f"{type(own).__name__}: {own}", rank)
         if own is None:
             raise ValueError(f"worker {rank} met an error: {text}")
 

@@ -133,7 +133,10 @@ def _add_numbers(
         predicted = (
             graph.op("MatMul", proba, target.means[:, np.newaxis]) if model.prediction == "mean" else quantile(0.5)
         )
-        found = [predicted, *([graph.beside([quantile(float(level)) for level in levels])] if len(levels) else [])]
+        found = [
+            predicted,
+            *([graph.joined([quantile(float(level)) for level in levels])] if len(levels) else []),
+        ]
     for number, output in zip(found, outputs, strict=True):
         graph.op("Identity", graph.floats(number), output=output)
 

@@ -121,7 +121,7 @@ class Graph:
         """Return some columns of a tensor."""
         return self.op("Gather", value, self.integers(places), axis=1)
 
-    def beside(self, parts: list[str]) -> str:
+    def joined(self, parts: list[str]) -> str:
         """Return the columns of several tensors as one."""
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=1)
 
@@ -222,7 +222,7 @@ class Features:
                 ]
             else:
                 parts.append(self.numbers(list(group)))
-        return self.graph.beside(parts)
+        return self.graph.joined(parts)
 
     def numbers(self, places: list[int]) -> str:
         """Return columns of numbers, (n_samples, n_places), in the graph's floats."""
@@ -233,7 +233,7 @@ class Features:
         if len({column.tensor for column in columns}) == 1 and columns[0].place is not None:
             tensor = self.graph.floats(columns[0].tensor)
             return tensor if len(places) == len(self.columns) else self.graph.columns(tensor, places)
-        return self.graph.beside([self.graph.floats(self._values(column)) for column in columns])
+        return self.graph.joined([self.graph.floats(self._values(column)) for column in columns])
 
     def looked_up(self, place: int, levels: Sequence[object], values: LabelArray, otherwise: float) -> str:
         """Return what belongs to the level of each row, in the graph's floats, (n_samples, 1)."""
