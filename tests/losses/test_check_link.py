@@ -54,6 +54,14 @@ def test_a_loss_checks_what_it_reads_of_a_link():
         check_loss(AllThreshold(wrong_link(upper=parts(1))))
 
 
+class Halved(Cloglog):
+    """Without a mirror, and a derivative is wrong."""
+
+    def lower(self, x):
+        value, first, second = super().lower(x)
+        return value, 0.5 * first, second
+
+
 def test_a_mirror_that_is_missing_is_told():
     with pytest.raises(ValueError, match=r"is not symmetric, and mirror='loglog' is no built-in link"):
         AllThreshold(type("Same", (Cloglog,), {})())

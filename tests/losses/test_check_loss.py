@@ -95,3 +95,13 @@ class ManyMargins(AllThreshold):
 def test_what_a_loss_says_beside_its_rows_is_checked(loss, name):
     with pytest.raises(ValueError, match=name):
         check_loss(loss)
+
+
+@pytest.mark.parametrize("n_classes", [2**70, 2**40, 2**31, 61])
+def test_check_loss_says_how_many_classes_it_takes(n_classes):
+    with pytest.raises(ValueError, match=rf"n_classes must be an integer between 2 and 60; got {n_classes}"):
+        check_loss(AllThreshold(), n_classes)
+
+
+def test_check_loss_takes_60_classes():
+    check_loss(AllThreshold(), 60)

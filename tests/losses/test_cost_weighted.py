@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 
 from ordinal_objectives.links import LINKS
-from ordinal_objectives.losses import AllThreshold, CostWeighted, get_loss
+from ordinal_objectives.losses import AllThreshold, CostWeighted, CumulativeLink, get_loss
 from ordinal_objectives.rows import MarginStatistics, RowStatistics
 from ordinal_objectives.threshold_solver import initial_thresholds
 
@@ -166,3 +166,18 @@ def test_identity_holds_the_costs():
 def test_costs_are_refused(costs, message):
     with pytest.raises(ValueError, match=message):
         CostWeighted("logit", costs)
+
+
+def test_what_contradicts_is_refused():
+    with pytest.raises(ValueError, match="training_cost must be one of 'absolute', 'quadratic'"):
+        get_loss("all_threshold", training_cost="cubic")
+    with pytest.raises(ValueError, match=r"training_cost belongs to loss 'all_threshold'.*CumulativeLink"):
+        get_loss(CumulativeLink(), training_cost="quadratic")
+    with pytest.raises(ValueError, match="training_cost belongs to loss 'all_threshold'"):
+        get_loss(CostWeighted("logit", ASYMMETRIC), training_cost="quadratic")
+    assert get_loss(CostWeighted(), training_cost="quadratic") == CostWeighted()
+    with pytest.raises(ValueError, match=r"training_cost must have shape \(5, 5\).*got \(4, 4\)"):
+        CostWeighted("logit", ASYMMETRIC).threshold_costs(5)
+    for rule, matrix in (("mode", None), ("median", ASYMMETRIC)):
+        with pytest.raises(ValueError, match="with a training_cost the decision is decision_rule='median'"):
+            CostWeighted().check_decision(rule, matrix)

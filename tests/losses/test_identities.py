@@ -20,6 +20,13 @@ def test_every_kernel_has_its_loss_and_link():
     assert LINKS[_core.lane_link] == Logit()
 
 
+@pytest.mark.parametrize("thing", [*(kind("probit") for kind in LOSSES.values()), *LINKS.values()], ids=repr)
+def test_built_in_ones_go_by_their_names(thing):
+    assert thing.is_built_in
+    assert thing.identity == thing.name
+    assert thing.code is not None
+
+
 class Silent(AllThreshold):
     """Nothing changed, nothing said."""
 
@@ -61,6 +68,11 @@ def test_a_name_finds_what_is_in_use_or_registered():
         get_loss(loss.identity)
     used = get_loss(Scaled(times=8.0))
     assert get_loss("own_losses.Scaled(times=8.0)") is used
+
+
+def test_a_loss_brings_its_link():
+    register_loss(Scaled(Steep(9.0)))
+    assert get_loss("own_losses.Scaled(times=2.0)", "own_losses.Steep(steepness=9.0)").link == Steep(9.0)
 
 
 class Bare(Rising):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinal_objectives.links import LINKS, get_link
+from ordinal_objectives.links import LINKS, Logit, get_link
 
 ALL = list(LINKS.values())
 BOUNDED = [link for link in ALL if link.curvature_bound is not None]
@@ -25,6 +25,16 @@ each_bounded = pytest.mark.parametrize("link", BOUNDED, ids=[link.name for link 
 def derivative(function, x, h=1e-3):
     """Fourth-order central difference."""
     return (function(x - 2 * h) - 8 * function(x - h) + 8 * function(x + h) - function(x + 2 * h)) / (12 * h)
+
+
+def test_lookup():
+    assert get_link("logit") == Logit()
+    link = Logit()
+    assert get_link(link) is link
+    with pytest.raises(ValueError, match=r"link must be one of 'logit', 'probit'.*got 'logistic'"):
+        get_link("logistic")
+    with pytest.raises(TypeError, match="link must be a string or a Link; got 3"):
+        get_link(3)
 
 
 @each_link

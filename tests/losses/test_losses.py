@@ -278,6 +278,17 @@ def test_losses_are_values(loss, link):
     assert sum(made == get_loss(*pair) for pair in TABLE) == 1
 
 
+def test_lookup():
+    loss = CumulativeLink("probit")
+    assert get_loss(loss, "logit") is loss
+    with pytest.raises(ValueError, match=r"loss must be one of 'all_threshold', .*; got 'ordinal'"):
+        get_loss("ordinal")
+    with pytest.raises(TypeError, match="loss must be a string or an OrdinalLoss; got <class"):
+        get_loss(AllThreshold)
+    with pytest.raises(ValueError, match="link must be one of"):
+        get_loss("all_threshold", "log")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

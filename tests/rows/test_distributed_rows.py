@@ -45,7 +45,7 @@ class _Rank:
     def max(self, values):
         return np.max(self._all(values), axis=0)
 
-    def tell(self, text, rank):
+    def broadcast(self, text, rank):
         return self._all(text)[rank]
 
 

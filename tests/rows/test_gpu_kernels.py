@@ -14,7 +14,7 @@ import pytest
 
 import cuda_on_cpu
 import fake_cupy
-from ordinal_objectives.links import LINKS
+from ordinal_objectives.links import LINKS, Logit
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.rows import gpu
 from ordinal_objectives.rows.device import on_cpu
@@ -206,6 +206,18 @@ def test_a_pass_starts_two_kernels():
     assert fake_cupy.RawModule.started == ["leaf_sums", "combine"]
 
 
+def test_the_stand_in_refuses_what_a_gpu_would_misread():
+    kernels = gpu.Kernels(fake_cupy, Logit(), np.float32, np.float32)
+    parts, cells = (fake_cupy.zeros(4, dtype=dtype) for dtype in (np.float64, np.float64))
+    kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, parts, cells)
+    with pytest.raises(AssertionError, match=r"argument 4 of combine must hold .*float64.*; got float32"):
+        kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, parts.astype(np.float32), cells)
+    with pytest.raises(AssertionError, match=r"argument 1 of combine must be .*int64"):
+        kernels.start("combine", 1, 4, 1, np.int64(4), 0, parts, cells)
+    with pytest.raises(AssertionError, match="must be contiguous"):
+        kernels.start("combine", 1, 4, np.int64(1), np.int64(4), 0, fake_cupy.zeros(8)[::2], cells)
+
+
 def test_numbers_are_those_of_the_source():
     constants = {
         name: eval(value, {"kThreads": gpu.THREADS, "kRows": 4})
@@ -256,3 +268,11 @@ def test_nvrtc_compiles_the_kernels_without_a_word(link, arch):
     for real, score in itertools.product(reals, scores):
         options = gpu.options_of(LINKS[link], real, score)
         assert compile_for(arch, options, gpu.source()) == (0, "")
+
+
+def test_nvrtc_reports_what_is_wrong():
+    options = gpu.options_of(Logit(), np.float32, np.float32)
+    wrong = gpu.source().replace("cells[blockIdx.x] = lanes[0]", "cells[blockIdx.x] = unknown[0]")
+    result, log = compile_for("compute_80", options, wrong)
+    assert result != 0
+    assert "unknown" in log

@@ -213,6 +213,12 @@ def test_what_it_cannot_do_is_refused_by_name(device):
         margins(np.zeros((3, 3)), [-1.0, 1.0])
 
 
+def test_cupy_has_what_the_stand_in_offers():
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed: its functions are not looked up")
+    assert all(callable(getattr(cupy, name)) for name in (*fake_cupy.FUNCTIONS, *fake_cupy.CREATE))
+    assert all(hasattr(cupy.ndarray, name) for name in (*fake_cupy.METHODS, "get"))
+
+
 def test_the_device_and_the_cpu_offer_the_same():
     def public(kind):
         return {

@@ -57,7 +57,7 @@ def test_a_rise_is_bounded_by_the_loss_and_not_by_the_weights(workers):
         def max(self, values):
             return values
 
-        def tell(self, text, rank):
+        def broadcast(self, text, rank):
             return text
 
     weight = np.append(1e12, np.ones(99))

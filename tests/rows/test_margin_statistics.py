@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ordinal_objectives import AllThreshold, ImmediateThreshold, _core
+from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold, _core
 from ordinal_objectives.leaves.vector import shared
 from ordinal_objectives.links import LINKS
 from ordinal_objectives.rows import MarginStatistics, RowStatistics
@@ -158,6 +158,20 @@ def test_scores_that_are_no_numbers_are_refused(instruction_set, bad, link):
         rows(scores, theta)
     with pytest.raises(ValueError, match="scores hold NaN"):
         rows.loss_of_prediction(scores, theta)
+
+
+def test_arguments_are_checked():
+    y, theta, scores, _ = problem(30, 4, weighted=False)
+    rows = MarginStatistics(AllThreshold(), y, 4)
+    with pytest.raises(ValueError, match="call the object"):
+        rows.leaf_sums(np.zeros(30, np.int32), 1)
+    with pytest.raises(ValueError, match=r"scores must have shape \(30, 3\)"):
+        rows(scores[:, :2], theta)
+    rows(scores, theta)
+    with pytest.raises(ValueError, match=r"leaves must be in 0..0"):
+        rows.leaf_sums(np.ones(30, np.int32), 1)
+    with pytest.raises(ValueError, match="proportional=False"):
+        MarginStatistics(CumulativeLink(), y, 4)
 
 
 def test_more_thresholds_than_lanes_hold_are_computed_in_doubles():
