@@ -6,12 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 import xgboost
 from xgboost.objective import TreeObjective
 
 from ordinal_objectives import threads
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
 from ordinal_objectives.adapters.prediction import decide
+from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, RealArray
@@ -28,7 +30,8 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     step behind the trees, by the number of the round that XGBoost passes, so for one training at a time. Pass
     ``callbacks=[objective.callback]`` as well, and metrics see the thresholds of their own round, the last step is
     done, folds of cv may take turns, and the thresholds are stored in the booster, where saving, slicing, pickling
-    and continuing keep them. Without the callback, call :meth:`attach` after the training.
+    and continuing keep them. Without the callback, call :meth:`attach` after the training: a booster that carries no
+    thresholds is taken as that of the latest one.
 
     With ``proportional=False`` XGBoost itself fits shifts of single thresholds, as outputs beside the score: the
     callback tells it to grow trees with a vector in every leaf, and :func:`predict_proba` makes probabilities of its
@@ -123,8 +126,9 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         Raises
         ------
         ValueError
-            If the booster has fewer rounds than the objective's latest training, the labels of dtrain are others, or
-            dtrain is missing where it is needed.
+            If the booster has fewer rounds than the objective's latest training, dtrain has other labels, booster and
+            dtrain have another loss before the last round than the training had, or dtrain is missing where it is
+            needed.
         """
         xgb_booster.store_record(booster, _finished_record(self.training, booster, dtrain))
 
@@ -180,7 +184,7 @@ def _finished_record(
     rounds, grown = booster.num_boosted_rounds(), run.first_iteration + run.n_grown
     if rounds < grown or not run.n_grown:
         raise ValueError(
-            f"booster has {rounds} rounds, but this objective's latest training had {run.n_grown}; attach the "
+            f"booster has {rounds} rounds, but this objective's latest training ended with {grown}; attach the "
             f"booster that it returned, or pass callbacks=[objective.callback] to train"
         )
     last_only = xgb_booster.why_last_only(booster) is not None
@@ -193,6 +197,11 @@ def _finished_record(
     if dtrain is not None:
         if not run.has_labels(dtrain.get_label()):
             raise ValueError("dtrain must be the matrix of this objective's latest training; its labels differ")
+        if not last_only and not _has_loss_of_last_round(run, booster, dtrain):
+            raise ValueError(
+                "booster is not the one that this objective's latest training returned, or dtrain is not its matrix: "
+                "the loss before the last round differs. Attach a booster before the objective is used again"
+            )
         # Where the objective has seen other scores, thresholds are fitted to those of the model.
         step = run.refit_thresholds if last_only else run.advance
         step(booster.predict(dtrain, output_margin=True), grown)
@@ -200,3 +209,14 @@ def _finished_record(
     if last_only:
         record = replace(record, training_loss=[float("nan")] * rounds + record.training_loss[-1:])
     return replace(record, last_only=last_only)
+
+
+def _has_loss_of_last_round(run: TrainingRun, booster: xgboost.Booster, dtrain: xgboost.DMatrix) -> bool:
+    """Return whether a booster without its last round has the loss that the run recorded there."""
+    i, before = run.first_iteration + run.n_grown - 1, booster.num_boosted_rounds() - 1
+    if before == 0:  # no tree, and XGBoost takes the range (0, 0) for all of them
+        return True
+    scores = booster.predict(dtrain, output_margin=True, iteration_range=(0, before))
+    loss = run.rows(scores, run.history[i], run.spec.hessian).sums.loss / run.rows.total_weight
+    run.forget()  # a pass reuses the arrays of the one before
+    return bool(np.isclose(loss, run.training_loss[i], rtol=1e-5, equal_nan=True))

@@ -37,6 +37,19 @@ def test_an_attached_booster_predicts_from_its_file(ordinal_data, tmp_path):
     assert booster.attr(oxgb.ATTRIBUTE) == before
 
 
+def test_attach_refuses_the_booster_of_an_earlier_training(ordinal_data):
+    X, y = ordinal_data(300)
+    dtrain, objective = xgboost.DMatrix(X, y), oxgb.OrdinalObjective(5)
+    earlier, latest = (xgboost.train(XGB_PARAMS | {"eta": eta}, dtrain, 6, obj=objective) for eta in (0.3, 0.1))
+    with pytest.raises(ValueError, match="booster"):
+        objective.attach(earlier, dtrain)
+    with pytest.raises(ValueError, match="dtrain"):
+        objective.attach(latest, xgboost.DMatrix(X[:, ::-1].copy(), y))
+    objective.attach(latest, dtrain)  # which the two before have not changed
+    expected = xgboost.train(XGB_PARAMS | {"eta": 0.1}, dtrain, 6, obj=objective, callbacks=[objective.callback])
+    np.testing.assert_array_equal(oxgb.predict_proba(latest, dtrain), oxgb.predict_proba(expected, dtrain))
+
+
 def test_attach_refuses_other_rows_and_fewer_rounds(ordinal_data):
     X, y = ordinal_data(300)
     dtrain = xgboost.DMatrix(X, y)
