@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xgboost
 
-from bare import XGB_PARAMS, train_lgb, train_xgb
+from bare import LGB_PARAMS, XGB_PARAMS, train_lgb, train_xgb
 from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 # attach
@@ -70,6 +70,18 @@ def test_the_training_matrix_may_be_gone(ordinal_data, kind, margin):
     booster = train_xgb(objective, kind(X, y, **options), 60)
     objective.attach(booster, kind(X, y, **options))
     assert oxgb.threshold_record(booster).n_iterations == 60
+
+
+def test_a_loop_of_ones_own_with_lightgbm_calls_the_callback(ordinal_data):
+    X, y = ordinal_data(300)
+    params, objective = LGB_PARAMS, olgbm.OrdinalObjective(5)
+    booster = lightgbm.Booster(dict(params), lightgbm.Dataset(X, y))
+    for i in range(5):
+        booster.update(fobj=objective)
+        objective.callback(lightgbm.callback.CallbackEnv(booster, params, i, 0, 5, []))
+    expected = olgbm.OrdinalObjective(5)
+    trained = train_lgb(expected, lightgbm.Dataset(X, y), 5, callbacks=[expected.callback])
+    np.testing.assert_array_equal(olgbm.predict_proba(booster, X), olgbm.predict_proba(trained, X))
 
 
 def test_xgboost_without_the_callback_learns_what_it_learns_with_it(ordinal_data):
