@@ -368,7 +368,11 @@ class ThresholdRecord:
             spec = replace(start, **{name: content.pop(name) for name in start.common_parameters})
             spec.check()
             given = {name: content.pop(name) for name in ("classifier", "linear", "random_effects")}
-            parts = {name: json_of.decoded((kinds or {})[name], part, name) for name, part in given.items() if part}
+            parts = {
+                name: json_of.decoded((kinds or {})[name], part, name)
+                for name, part in given.items()
+                if part not in (None, [])
+            }
             none: JSON = {"classifier": None, "linear": None, "random_effects": ()}
             record: ThresholdRecord = json_of.decoded(cls, content, spec=spec, **(none | parts))
             record._check_shapes()

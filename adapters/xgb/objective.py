@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from xgboost.objective import TreeObjective
 
 from ordinal_objectives import threads
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.adapters.prediction import decide
 from ordinal_objectives.adapters.run import TrainingRun
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, prediction
 from ordinal_objectives.adapters.xgb.training import ThresholdCallback, XGBoostTraining
@@ -30,8 +28,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
     step behind the trees, by the number of the round that XGBoost passes, so for one training at a time. Pass
     ``callbacks=[objective.callback]`` as well, and metrics see the thresholds of their own round, the last step is
     done, folds of cv may take turns, and the thresholds are stored in the booster, where saving, slicing, pickling
-    and continuing keep them. Without the callback, call :meth:`attach` after the training: a booster that carries no
-    thresholds is taken as that of the latest one.
+    and continuing keep them. Without the callback, call :meth:`attach` after the training, before predictions.
 
     With ``proportional=False`` XGBoost itself fits shifts of single thresholds, as outputs beside the score: the
     callback tells it to grow trees with a vector in every leaf, and :func:`predict_proba` makes probabilities of its
@@ -132,17 +129,13 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         """
         xgb_booster.store_record(booster, _finished_record(self.training, booster, dtrain))
 
-    def _record(self, booster: xgboost.Booster) -> ThresholdRecord:
-        return xgb_booster.stored_record(booster) or _finished_record(self.training, booster, None)
-
     @threads.one_thread_after_fork()
     @documented(like=prediction.predict_proba)
     def predict_proba(
         self, booster: xgboost.Booster, data: xgboost.DMatrix, iteration_range: tuple[int, int] | None = None
     ) -> FloatArray:
         """Class probabilities, float64 (n_samples, n_classes)."""
-        booster = xgb_booster.completed(booster)
-        return prediction.proba_of(booster, self._record(booster), data, iteration_range)
+        return prediction.predict_proba(booster, data, iteration_range)
 
     @threads.one_thread_after_fork()
     @documented(like=prediction.predict)
@@ -156,10 +149,7 @@ class OrdinalObjective(OrdinalObjectiveBase, TreeObjective):  # type: ignore[mis
         cost_matrix: ArrayLike | None = None,
     ) -> IndexArray:
         """Class codes, (n_samples,)."""
-        booster = xgb_booster.completed(booster)
-        record = self._record(booster)
-        find = partial(prediction.proba_of, booster, record, data, iteration_range)
-        return decide(record, find, decision_rule, cost_matrix)
+        return prediction.predict(booster, data, iteration_range, decision_rule=decision_rule, cost_matrix=cost_matrix)
 
 
 def _finished_record(

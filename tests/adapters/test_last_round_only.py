@@ -126,7 +126,7 @@ def test_attach_needs_the_matrix_and_fits_to_its_score(rows, params):
     objective = oxgb.OrdinalObjective(5)
     booster = xgboost.train({**BARE, **params}, dtrain, 12, obj=objective)
     for use in (lambda: objective.attach(booster), lambda: objective.predict_proba(booster, dtrain)):
-        with pytest.raises(ValueError, match=r"objective\.attach\(booster, dtrain\) with the training matrix"):
+        with pytest.raises(ValueError, match=r"objective\.attach\(booster, dtrain\)"):
             use()
     with pytest.raises(ValueError, match="its labels differ"):
         objective.attach(booster, xgboost.DMatrix(X, 4 - y))

@@ -97,6 +97,7 @@ def test_xgboost_binary_logistic(binary_data):
             assert mine[key] == theirs[key]
         np.testing.assert_allclose(mine["split_conditions"], theirs["split_conditions"], rtol=1e-5, atol=1e-5)
     theirs = builtin.predict(dtrain)
+    objective.attach(ours, dtrain)
     np.testing.assert_allclose(objective.predict_proba(ours, dtrain)[:, 1], theirs, atol=1e-5)
 
 
