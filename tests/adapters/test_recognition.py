@@ -43,6 +43,9 @@ def test_attach_refuses_the_booster_of_an_earlier_training(ordinal_data):
     earlier, latest = (xgboost.train(XGB_PARAMS | {"eta": eta}, dtrain, 6, obj=objective) for eta in (0.3, 0.1))
     with pytest.raises(ValueError, match="booster"):
         objective.attach(earlier, dtrain)
+    for booster in (earlier, latest):  # neither carries thresholds: none are guessed
+        with pytest.raises(ValueError, match="booster"):
+            objective.predict_proba(booster, dtrain)
     with pytest.raises(ValueError, match="dtrain"):
         objective.attach(latest, xgboost.DMatrix(X[:, ::-1].copy(), y))
     objective.attach(latest, dtrain)  # which the two before have not changed
