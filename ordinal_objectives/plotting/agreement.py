@@ -68,7 +68,7 @@ class AgreementDisplay:
             If matplotlib is not installed.
         """
         pairs = sorted(self.report.pairs.items(), key=lambda pair: (not np.isnan(pair[1].value), pair[1].value))
-        ax = style.axes_or_new(ax, 7.0, 1.2 + 0.3 * min(len(pairs), 30))
+        ax = style.axes_or_new(ax, 7.0, 1.2 + 0.3 * len(pairs))
         for found, name, color in (
             (self.report.alpha, "Krippendorff's alpha", "tab:blue"),
             (self.report.ceiling, "highest kappa of a model", "tab:orange"),
@@ -78,7 +78,7 @@ class AgreementDisplay:
         places = np.arange(len(pairs))
         ax.hlines(places, low, high, color="0.3")
         ax.plot(values, places, "o", color="0.1")
-        style.name_ticks(ax.yaxis, [f"{a}, {b}" for (a, b), _ in pairs])
+        ax.set_yticks(places, [f"{a}, {b}" for (a, b), _ in pairs], parse_math=False)
         ax.set_xlabel(f"weighted kappa, {100.0 * self.report.level:.4g}% intervals")
         ax.legend(loc="best")
         self.ax_, self.figure_ = ax, ax.figure
