@@ -119,6 +119,7 @@ def of_xgboost(X, y):
     booster = oxgb.train(params, rows, 6, n_classes=4)
     objective = oxgb.OrdinalObjective(n_classes=4)
     bare = xgboost.train(params | {"base_score": 0.0, "disable_default_eval_metric": 1}, rows, 6, obj=objective)
+    objective.attach(bare, rows)
     entries = {
         "train": lambda: oxgb.train(params, rows, 6, evals=[(rows, "rows")], verbose_eval=False),
         "train further": lambda: oxgb.train(params, rows, 6, xgb_model=booster),
