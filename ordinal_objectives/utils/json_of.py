@@ -100,8 +100,9 @@ def decoded(kind: Any, value: Any, path: str = "", **known: Any) -> Any:
         return decoded(type(value) if type(value) in others else others[0], value, path)
     if is_dataclass(kind):
         return _decoded_object(kind, value, path, known)
-    if origin is np.ndarray:
-        return _decoded_array(np.dtype(get_args(arguments[1])[0]), value, path)
+    if origin in (np.ndarray, NDArray):  # an alias of its own in newer NumPy, whose argument is the type of the numbers
+        dtype = arguments[0] if origin is NDArray else get_args(arguments[1])[0]
+        return _decoded_array(np.dtype(dtype), value, path)
     if origin is list:
         _check(type(value) is list, path, "a list", value)
         return [decoded(arguments[0], entry, f"{path}[{i}]") for i, entry in enumerate(value)]
