@@ -168,7 +168,7 @@ def kappa_ceiling(
 
 
 @dataclass(frozen=True)
-class AgreementReport:
+class AgreementReport(text_tables.Printed):
     """What :func:`agreement_report` returns: printed it is text, in a notebook a table.
 
     Attributes
@@ -223,12 +223,6 @@ class AgreementReport:
             "kappa": [_text(one) for one in self.pairs.values()],
             "rows": [str(n) for n in self.n_shared.values()],
         }
-
-    def __str__(self) -> str:
-        return text_tables.as_text(self._lines(), self._tables())
-
-    def _repr_html_(self) -> str:
-        return text_tables.as_html(self._lines(), self._tables())
 
 
 def _text(found: Interval) -> str:

@@ -20,7 +20,7 @@ _MOST_FEATURES = 20
 
 
 @dataclass(frozen=True)
-class ModelSummary:
+class ModelSummary(text_tables.Printed):
     """What :func:`summary` returns: printed it is text, in a notebook tables.
 
     Attributes
@@ -115,12 +115,6 @@ class ModelSummary:
             for name, cells in features.items():
                 cells.append(f"and {len(order) - _MOST_FEATURES} more" if name == "feature" else "")
         return [thresholds, features]
-
-    def __str__(self) -> str:
-        return text_tables.as_text(self._lines(), self._tables())
-
-    def _repr_html_(self) -> str:
-        return text_tables.as_html(self._lines(), self._tables())
 
 
 def summary(

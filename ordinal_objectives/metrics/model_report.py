@@ -19,7 +19,7 @@ from ordinal_objectives.utils import documented, extras, text_tables, validation
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(text_tables.Printed):
     """What :func:`report` returns: printed it is text, in a notebook tables.
 
     Attributes
@@ -121,6 +121,8 @@ class Report:
         """Yield the cells of each table by column."""
         for is_higher, head in ((False, "lower is better"), (True, "higher is better")):
             names = [name for name in self.values if METRICS[name].higher_is_better == is_higher]
+            if not names:
+                continue
             values, differences = ([of[name] for name in names] for of in (self.values, self.differences))
             yield {
                 head: [METRICS[name].function.__name__.replace("_", " ") for name in names],
@@ -136,12 +138,6 @@ class Report:
                 name.replace("_", " "): [f"{x:.6g}" if name in counts else _number(x) for x in column]
                 for name, column in self.by_class.items()
             }
-
-    def __str__(self) -> str:
-        return text_tables.as_text(self._lines(), (table for table in self._tables() if all(table.values())))
-
-    def _repr_html_(self) -> str:
-        return text_tables.as_html(self._lines(), (table for table in self._tables() if all(table.values())))
 
 
 def _number(value: float) -> str:

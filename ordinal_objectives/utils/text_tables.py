@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -9,8 +10,25 @@ from html import escape
 Cells = Mapping[str, Sequence[str]]
 
 
-def as_text(lines: Iterable[str], tables: Iterable[Cells]) -> str:
-    """Return lines of text and the tables below them, columns side by side."""
+class Printed(ABC):
+    """Lines and tables: printed they are text, in a notebook HTML."""
+
+    @abstractmethod
+    def _lines(self) -> Iterable[str]:
+        """Return the lines above the tables."""
+
+    @abstractmethod
+    def _tables(self) -> Iterable[Cells]:
+        """Return the cells of each table by column."""
+
+    def __str__(self) -> str:
+        return _as_text(self._lines(), self._tables())
+
+    def _repr_html_(self) -> str:
+        return _as_html(self._lines(), self._tables())
+
+
+def _as_text(lines: Iterable[str], tables: Iterable[Cells]) -> str:
     parts = ["\n".join(lines)]
     for table in tables:
         columns = [[name, *cells] for name, cells in table.items()]
@@ -23,8 +41,7 @@ def as_text(lines: Iterable[str], tables: Iterable[Cells]) -> str:
     return "\n\n".join(parts)
 
 
-def as_html(lines: Iterable[str], tables: Iterable[Cells]) -> str:
-    """Return the same in HTML."""
+def _as_html(lines: Iterable[str], tables: Iterable[Cells]) -> str:
     parts = [f"<p>{'<br>'.join(map(escape, lines))}</p>"]
     for table in tables:
         cells_of = [("th", tuple(table)), *(("td", row) for row in zip(*table.values(), strict=True))]
