@@ -16,8 +16,8 @@ counted. A fit is measured when it runs for the second time, so that it imports 
 native core that is installed, if the commit has the same `native` folder; else they are left out.
 
 Private names of a classifier begin with one underscore. Methods, with properties, are those that its class and the
-package's classes above it define; those that two or more of these classes define are on two levels. Attributes are the
-other private names of these classes, and those of an instance after a fit.
+package's classes above it define; those that two or more of these classes define, abstract ones aside, are on two
+levels. Attributes are the other private names of these classes, and those of an instance after a fit.
 """
 
 from __future__ import annotations
@@ -222,11 +222,12 @@ def private_names(model: object) -> Names:
     classes = [base for base in type(model).__mro__ if base.__module__.split(".")[0] == package]
     members = [(name, value) for base in classes for name, value in vars(base).items() if _is_private(name)]
     methods = Counter(name for name, value in members if inspect.isroutine(value) or isinstance(value, property))
+    abstract = Counter(name for name, value in members if getattr(value, "__isabstractmethod__", False))
     of_instance = {name for name in vars(model) if _is_private(name)}
     return Names(
         classes=len(classes) - 1,
         methods=len(methods),
-        on_two_levels=sum(n > 1 for n in methods.values()),
+        on_two_levels=sum(n - abstract[name] > 1 for name, n in methods.items()),
         attributes=len({name for name, _ in members} - {*methods} | of_instance),
         of_instance=len(of_instance),
     )
