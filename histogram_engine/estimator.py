@@ -58,8 +58,9 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         class; then all rows are trained on. Fewer than 100 rows are divided three times. "auto" is 100 for a continued
         model, where ``early_stopping`` is not "auto" or ``fit`` gets rows for it, for :class:`.RowBlocks`, and for
         fewer than 10 rows.
-    learning_rate : float, default=0.1
-        Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``.
+    learning_rate : float or "auto"
+        Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``. "auto": 0.1; where
+        ``max_iter`` is searched with at least 100 rows with weight, 0.05 in the training on all rows.
     max_leaf_nodes : int, "auto" or None, default="auto"
         Leaves of a tree, at least 2; None for no limit. "auto": where ``max_iter`` is searched 7 for fewer than 1,000
         rows with weight, else the better one of 15 and 63; without a search 31.
@@ -201,7 +202,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
     def __init__(
         self,
         *,
-        learning_rate: float = 0.1,
+        learning_rate: float | str = "auto",
         max_iter: int | str = "auto",
         max_leaf_nodes: int | str | None = "auto",
         max_depth: int | None = None,
@@ -342,7 +343,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         """Return the parameters of a training, but for what depends on its rows; see :meth:`_with_rows`."""
         others = {field.name for field in fields(BoostingParameters)} - {"spec", "constraints"}
         given = {name: getattr(self, name) for name in (*OF_MODEL, *others)}
-        for name in ("min_samples_leaf", "max_leaf_nodes"):
+        for name in ("min_samples_leaf", "max_leaf_nodes", held_out.RATE):
             if held_out.is_auto(given[name]):
                 del given[name]
         given["max_iter"] = held_out.rounds_unsearched("max_iter", self.max_iter)

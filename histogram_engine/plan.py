@@ -17,6 +17,7 @@ from ordinal_objectives import _core, predictions, random_effects
 from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import held_out, linear as linear_scores
+from ordinal_objectives.estimators.held_out import Choices, Rates, Tried
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.histogram_engine import fit_loop
@@ -32,10 +33,13 @@ from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner
 from ordinal_objectives.trees import Tree, TreeEnsemble
 from ordinal_objectives.utils import extras, validation
 
-# What a search tries, with few rows and with more.
-_TRIED: tuple[held_out.Settings, held_out.Settings] = (
-    ({"max_leaf_nodes": 7},),
-    ({"max_leaf_nodes": 15}, {"max_leaf_nodes": 63}),
+# Without a search "auto" is what BoostingParameters has.
+_CHOICES = Choices(
+    {
+        0: Tried(Rates(search=0.1, last=0.1), [{"max_leaf_nodes": 7}]),
+        100: Tried(Rates(search=0.1, last=0.05), [{"max_leaf_nodes": 7}]),
+        1_000: Tried(Rates(search=0.1, last=0.05), [{"max_leaf_nodes": n} for n in (15, 63)]),
+    }
 )
 # Of the scale of a forest: bounds of its logarithm, and how exactly it is found.
 _SCALE: Params = {"bounds": np.log((0.05, 20.0)), "method": "bounded", "options": {"xatol": 1e-2}}
@@ -129,9 +133,8 @@ class TrainingPlan:
                 f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
                 f"out finds the number of trees: pass early_stopping=True, or X_val and y_val, or max_iter as a number"
             )
-        given: Params = {"max_leaf_nodes": model.max_leaf_nodes}
-        how = self.fit_linear, self.trial_of, _TRIED, given
-        return linear_scores.search(model, *how, rows, model.learning_rate, self.seed)
+        given: Params = {name: getattr(model, name) for name in ("max_leaf_nodes", held_out.RATE)}
+        return linear_scores.search(model, self.fit_linear, self.trial_of, _CHOICES, given, rows, self.seed)
 
     def _divided(
         self, rows: held_out.Rows, stopping: fit_loop.EarlyStopping

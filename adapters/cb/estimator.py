@@ -42,8 +42,8 @@ class CatBoostOrdinalClassifier(HostClassifier):
     <<classes, decision_rule, cost_matrix, class_weight>>
     learning_rate, depth, l2_leaf_reg, rsm, subsample, bootstrap_type, boosting_type, grow_policy, border_count, \
 min_data_in_leaf, random_strength, one_hot_max_size
-        As in ``catboost.CatBoostClassifier``, except ``learning_rate=0.1`` and ``one_hot_max_size=10``, which suits
-        losses written in Python; None is CatBoost's default.
+        As in ``catboost.CatBoostClassifier``, except ``learning_rate="auto"``, which is 0.1, and
+        ``one_hot_max_size=10``, which suits losses written in Python; None is CatBoost's default.
     cat_features : list of int or str, or None
         Columns of categories, by number or name. None takes those of a category type.
     text_features, embedding_features : list of int or str, or None
@@ -123,7 +123,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         decision_rule: str = "median",
         cost_matrix: ArrayLike | None = None,
         class_weight: Any = None,
-        learning_rate: float = 0.1,
+        learning_rate: float | str = "auto",
         depth: int | None = None,
         l2_leaf_reg: float | None = None,
         rsm: float | None = None,

@@ -19,7 +19,7 @@ from ordinal_objectives.adapters.cb.train import train_spec
 from ordinal_objectives.aliases import Column, Estimator, FloatArray, Level, NDArray, Params, Table
 from ordinal_objectives.columns import Columns, float_type, levels_in
 from ordinal_objectives.estimators.arguments import ParameterNames
-from ordinal_objectives.estimators.held_out import Rows
+from ordinal_objectives.estimators.held_out import Choices, Rates, Rows, Tried
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import library_n_threads
@@ -312,6 +312,6 @@ CATBOOST = CatBoostHost(
     ),
     native_names=_NATIVE,
     not_native=ORDINAL_PARAMETERS | {"iterations", "early_stopping_rounds", "use_best_model", *_COLUMNS},
-    settings_tried=(({},), ({},)),
+    choices=Choices({0: Tried(Rates(search=0.1, last=0.1))}, unsearched={"learning_rate": 0.1}),
     kept_on_loading=frozenset({"logging_level", "silent", "used_ram_limit"}),
 )

@@ -34,7 +34,8 @@ class LGBMOrdinalClassifier(HostClassifier):
     boosting_type, max_depth, learning_rate, subsample_for_bin, min_split_gain, min_child_weight, \
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type
-        As in :class:`lightgbm.LGBMClassifier`, except ``learning_rate=0.2``, ``subsample=0.8`` with
+        As in :class:`lightgbm.LGBMClassifier`, except ``learning_rate="auto"``: 0.2; where ``n_estimators`` is searched
+        with at least 100 rows with weight, 0.05 in the training on all rows; ``subsample=0.8`` with
         ``subsample_freq=1``, ``min_child_samples="auto"``: one row in 50, at least 1 and at most 20; and
         ``reg_lambda="auto"``: 1 where ``n_estimators`` is searched with fewer than 1,000 rows, else 0. In a forked
         process LightGBM runs on one thread.
@@ -118,7 +119,7 @@ importance_type
         boosting_type: str = "gbdt",
         num_leaves: int | str = "auto",
         max_depth: int = -1,
-        learning_rate: float = 0.2,
+        learning_rate: float | str = "auto",
         subsample_for_bin: int = 200_000,
         min_split_gain: float = 0.0,
         min_child_weight: float = 1e-3,

@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, constructor_arguments
-from ordinal_objectives.estimators.held_out import Rows, is_auto, smallest_leaf
+from ordinal_objectives.estimators.held_out import Choices, Rates, Rows, Tried, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
 from ordinal_objectives.random_effects import without_groups
@@ -245,11 +245,14 @@ LIGHTGBM = LightGBMHost(
     ),
     native_names=input_checks.NATIVE,
     not_native=ORDINAL_PARAMETERS,
-    settings_tried=(
-        ({"num_leaves": 7, "reg_lambda": 1.0},),
-        ({"num_leaves": 15, "reg_lambda": 0.0}, {"num_leaves": 63, "reg_lambda": 0.0}),
+    choices=Choices(
+        {
+            0: Tried(Rates(search=0.2, last=0.2), [{"num_leaves": 7, "reg_lambda": 1.0}]),
+            100: Tried(Rates(search=0.1, last=0.05), [{"num_leaves": 7, "reg_lambda": 1.0}]),
+            1_000: Tried(Rates(search=0.2, last=0.05), [{"num_leaves": n, "reg_lambda": 0.0} for n in (15, 63)]),
+        },
+        unsearched={"num_leaves": 31, "reg_lambda": 0.0, "learning_rate": 0.2},
     ),
-    settings_unsearched={"num_leaves": 31, "reg_lambda": 0.0},
     default_rate=0.1,
     schedules=schedules,
     first_rates=first_rates,

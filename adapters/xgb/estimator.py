@@ -29,12 +29,13 @@ class XGBOrdinalClassifier(HostClassifier):
     ----------
     <<classes, n_estimators>>
     max_depth : int, "auto" or None, default="auto"
-        "auto": 4; where ``n_estimators`` is searched and 1,000 rows have weight, the better one of 4 and 8. None is
+        "auto": 4; where ``n_estimators`` is searched and 1,000 rows have weight, the best one of 4, 6 and 8. None is
         XGBoost's default.
     learning_rate, min_child_weight, subsample, colsample_bytree, reg_lambda, reg_alpha, gamma, max_leaves, max_bin, \
 tree_method, n_jobs, random_state, verbosity, missing, enable_categorical, feature_types, feature_weights, \
 importance_type, early_stopping_rounds, callbacks
-        As in :class:`xgboost.XGBClassifier`, except ``subsample=0.8``; None is XGBoost's default. ``min_child_weight``
+        As in :class:`xgboost.XGBClassifier`, except ``subsample=0.8`` and ``learning_rate="auto"``: 0.3, and 0.1 in the
+        training on all rows where ``n_estimators`` is searched; None is XGBoost's default. ``min_child_weight``
         is compared with sums of the ordinal Hessian: with the logit at most (n_classes - 1) / 4 a row. In a forked
         process XGBoost runs on one thread.
     <<decision_rule, cost_matrix, class_weight>>
@@ -114,7 +115,7 @@ importance_type, early_stopping_rounds, callbacks
         max_depth: int | str | None = "auto",
         max_leaves: int | None = None,
         max_bin: int | None = None,
-        learning_rate: float | None = None,
+        learning_rate: float | str | None = "auto",
         gamma: float | None = None,
         min_child_weight: float | None = None,
         subsample: float | None = 0.8,

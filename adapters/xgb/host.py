@@ -18,7 +18,7 @@ from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_s
 from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames
-from ordinal_objectives.estimators.held_out import Rows
+from ordinal_objectives.estimators.held_out import Choices, Rates, Rows, Tried
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.random_effects import without_groups
 from ordinal_objectives.spec import OrdinalSpec
@@ -255,8 +255,13 @@ XGBOOST = XGBoostHost(
         *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types"),
         *("feature_weights", "missing", "verbosity"),
     },
-    settings_tried=(({"max_depth": 4},), ({"max_depth": 4}, {"max_depth": 8})),
-    settings_unsearched={"max_depth": 4},
+    choices=Choices(
+        {
+            0: Tried(Rates(search=0.3, last=0.1), [{"max_depth": 4}]),
+            1_000: Tried(Rates(search=0.3, last=0.1), [{"max_depth": depth} for depth in (4, 6, 8)]),
+        },
+        unsearched={"max_depth": 4, "learning_rate": 0.3},
+    ),
     default_rate=0.3,
     schedules=schedules,
     first_rates=first_rates,

@@ -270,6 +270,12 @@ def rows_from(name: str) -> str:
     return SAME_ROWS.get(name, whole if n_train.isdigit() else name)
 
 
+def n_train(name: str) -> int:
+    """Return how many rows `partition` trains on; of sets with groups about so many."""
+    source = SOURCES[name]
+    return source.sizes[0] if source.sizes else 7 * min(source.shape[0], MOST_ROWS) // 10
+
+
 def n_test(name: str) -> int:
     """Return how many rows `partition` keeps to test on; of sets with groups about so many."""
     source = SOURCES[name]

@@ -53,6 +53,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "design": (*FEW_ROWS, *OTHER),
     "sizes": (*FEW_ROWS, *MORE_ROWS, *OTHER),
     "few": (*FEW_ROWS, *SOME_ROWS),
+    "rates": (*FEW_ROWS, *(name for name in SOME_ROWS if name.endswith(" 300")), *MORE_ROWS, *OTHER),
     "evaluation": (*SIXTEEN, *ORDINAL),
     "confirmation": tuple(CONFIRMATION),
 }
@@ -85,7 +86,9 @@ def errors_of(case: Row, predict: Predict) -> Row:
 
 def runs_of(name: str, group: str = "design") -> Path:
     """Return the file that holds the runs of an experiment on a group of sets."""
-    return report.RESULTS / (f"{name}_runs.csv" if group in ("design", "sizes") else f"{name}_{group}_runs.csv")
+    return report.RESULTS / (
+        f"{name}_runs.csv" if group in ("design", "sizes", "rates") else f"{name}_{group}_runs.csv"
+    )
 
 
 def rows_of(name: str, group: str = "design") -> list[Row]:
@@ -121,7 +124,7 @@ def command(
     default : str
         The group of sets that the design is chosen on.
     partitions : dict of str to dict of str to int
-        By group, of methods that are run on fewer partitions of it.
+        By group, of methods and of sets that are run with fewer partitions.
     """
     parser = _parser(doc, default)
     every = list(dict.fromkeys([*methods, *shipped]))
@@ -137,7 +140,7 @@ def command(
         for seed in range(seeds[options.sets])
         for data in GROUPS[options.sets]
         for method in asked
-        if seed < fewer.get(method, seeds[options.sets])
+        if seed < min(fewer.get(name, seeds[options.sets]) for name in (method, data))
     ]
     store = report.RunsFile(runs_of(name, options.sets), COLUMNS)
     resume(store, cases, partial(measured, predicted), minutes=options.minutes, jobs=options.jobs)

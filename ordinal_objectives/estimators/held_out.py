@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, check_cv, train_test_split
@@ -257,10 +257,10 @@ AUTO = "auto"
 # Rounds where "auto" does not search.
 UNSEARCHED = 100
 _FRACTION = 0.2
+# All rows take as many more rounds than those that were trained on.
+_MORE_ROUNDS = 1.0 / (1.0 - _FRACTION)
 # Fewer rows than this are not divided.
 _LEAST_ROWS = 10
-# With fewer rows the size of the trees is not searched: the losses of so few rows held out differ by chance.
-FEW = 1_000
 # With fewer than so many rows so many draws of rows held out find the number of rounds together.
 _ONE_DRAW, _DRAWS_OF_FEW = 100, 3
 # The search ends after this much learning rate without a lower loss, or in all, within these numbers of rounds.
@@ -271,6 +271,7 @@ _TRIED = 1.5
 
 
 Settings = Sequence[Params]
+RATE = "learning_rate"
 # A training on some of the rows: (most rounds, rounds without a lower loss after which it ends, or None, values of the
 # parameters that are searched) -> weighted mean losses of the rows held out after 0, 1, ... rounds.
 Trial = Callable[[int, int | None, Params], Sequence[float]]
@@ -288,10 +289,49 @@ def rounds_unsearched(name: str, asked: object) -> int:
     return UNSEARCHED if is_auto(asked) else check_integer(name, asked, 1, also=" or 'auto'")
 
 
-def settings_to_try(few: Settings, many: Settings, given: Params, n_rows: int) -> Settings:
-    """Return the settings that a search tries with so many rows: of the parameters that are left at "auto" only."""
-    left = [{name: value for name, value in one.items() if is_auto(given[name])} for one in (few, many)[n_rows >= FEW]]
-    return [one for place, one in enumerate(left) if one not in left[:place]]
+class Rates(NamedTuple):
+    """Learning rates of a search, and of the training after it, which has more rounds by as much as it is slower."""
+
+    search: float
+    last: float
+
+
+class Tried(NamedTuple):
+    """What a search tries: settings, small trees first, and learning rates."""
+
+    rates: Rates
+    settings: Settings = ({},)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What parameters may be that are left at "auto".
+
+    Attributes
+    ----------
+    tried : dict of int to Tried
+        What a search tries, by the least number of rows with weight, rising from 0. With few rows it is one size of
+        trees: the losses of so few rows held out differ by chance.
+    unsearched : dict of str to object
+        What they are where nothing is searched.
+    """
+
+    tried: dict[int, Tried]
+    unsearched: Params = field(default_factory=dict)
+
+    def left(self, given: Params, n_rows: int) -> tuple[Settings, Rates]:
+        """Return what a search tries with so many rows: of the parameters that are left at "auto" only."""
+        rates, settings = next(tried for least, tried in reversed(self.tried.items()) if n_rows >= least)
+        if is_auto(given[RATE]):
+            settings = [one | {RATE: rates.search} for one in settings]
+        else:
+            rates = Rates(given[RATE], given[RATE])
+        left = [{name: value for name, value in one.items() if is_auto(given[name])} for one in settings]
+        return [one for place, one in enumerate(left) if one not in left[:place]], rates
+
+    def replaced(self, given: Params) -> Params:
+        """Return parameters without "auto" where nothing is searched."""
+        return given | {name: value for name, value in self.unsearched.items() if is_auto(given[name])}
 
 
 def smallest_leaf(asked: object, n_rows: int) -> Any:
@@ -306,13 +346,14 @@ class RoundSearch:
     Attributes
     ----------
     n_iter : int
-        The number of rounds with the lowest loss, at least 1.
+        The number of rounds of the model: those with the lowest loss, at least 1, and more by as much as there are more
+        rows and the learning rate is lower than that of the search.
     losses : ndarray of float64, shape (n_tried + 1,)
         Weighted mean loss of the rows held out after 0, 1, ... rounds; NaN for 0 where scores to start from are given.
     n_held_out : int
         Number of these rows, in each of three draws where there are fewer than 100 rows with weight.
     settings : dict of str to object
-        Values of the parameters that were left to the search, by name.
+        Values of the parameters that were left to the search, by name, as the model has them.
     tried : list of dict of str to object
         All settings that were tried, each with its lowest ``loss``, the ``n_iter`` of that, and the number of rounds
         that were tried, ``n_tried``.
@@ -334,15 +375,14 @@ class RoundSearch:
         return f"{self.n_iter} rounds{settings}, found on {self.n_held_out} rows held out"
 
 
-def find_rounds(
-    trial_of: TrialOf, settings: Settings, rows: Rows, learning_rate: float, seed: int
-) -> RoundSearch | None:
+def find_rounds(trial_of: TrialOf, settings: Settings, rows: Rows, rates: Rates, seed: int) -> RoundSearch | None:
     """Return the number of rounds and the settings with the lowest loss on a fifth of the rows, held out.
 
     Of fewer than 100 rows a fifth is drawn three times, and the losses are means over the draws.
-    A trial has at most 100 / ``learning_rate`` rounds, but 500 to 10,000, and ends after 2 / ``learning_rate``
-    rounds, but 10 to 500, without a lower loss. Larger trees learn faster: settings after the first are dropped
-    unless 1.5 / ``learning_rate`` rounds have a lower loss than as many of the best one before them.
+    With a learning rate of r a trial has at most 100 / r rounds, but 500 to 10,000, and ends after 2 / r rounds, but 10
+    to 500, without a lower loss. Larger trees learn faster: settings after the first are dropped unless 1.5 / r rounds
+    have a lower loss than as many of the best one before them. The number of rounds is that of the trial times the
+    ratio of the rates, and times 5 / 4 since four fifths of the rows were trained on.
 
     Parameters
     ----------
@@ -352,7 +392,7 @@ def find_rounds(
         Those to try, at least one, small trees first.
     rows : Rows
         No group is divided.
-    learning_rate : float
+    rates : Rates
     seed : int
         Of the rows held out.
 
@@ -369,20 +409,22 @@ def find_rounds(
     if not drawn:
         return None
     most, patience = (
-        math.ceil(min(max(rate / learning_rate, least), highest))
+        math.ceil(min(max(rate / rates.search, least), highest))
         for rate, (least, highest) in ((_MOST, _MOST_ROUNDS), (_PATIENCE, _PATIENCE_ROUNDS))
     )
     trials, best, tried = [trial_of(fit, held) for fit, held in drawn], None, list[Params]()
+    more = rates.search / rates.last * _MORE_ROUNDS
     for some in settings:
         if best is not None:
-            n_first = math.ceil(min(_TRIED / learning_rate, len(best.losses) - 1))
+            n_first = math.ceil(min(_TRIED / rates.search, len(best.losses) - 1))
             losses = _mean(_losses(trials, n_first, None, some))
             if losses[n_first] >= best.losses[n_first]:
                 tried.append(_outcome(some, losses))
                 continue
         losses = _mean(_losses(trials, most, patience, some))
         tried.append(_outcome(some, losses))
-        search = RoundSearch(max(1, int(np.nanargmin(losses))), losses, len(drawn[0][1]), some, tried)
+        n_iter, last = max(1, round(int(np.nanargmin(losses)) * more)), {RATE: rates.last} if RATE in some else {}
+        search = RoundSearch(n_iter, losses, len(drawn[0][1]), some | last, tried)
         if best is None or search.lowest < best.lowest:
             best = search
     return best

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 from ordinal_objectives.aliases import Booster, Column, Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, constructor_arguments
-from ordinal_objectives.estimators.held_out import Rows, Settings
+from ordinal_objectives.estimators.held_out import Choices, Rows
 from ordinal_objectives.eval_metric import EvalMetric
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.rows import CPU, soft_rows
@@ -117,8 +117,8 @@ class Host(ABC):
     ----------
     entry_point : str
         The classifier, in the table of entry points of :mod:`ordinal_objectives.spec`.
-    rounds_name, stopping_name, rate_name : str
-        Parameters: the number of rounds, after how many without a better value a training stops, and the learning rate.
+    rounds_name, stopping_name : str
+        Parameters: the number of rounds, and after how many without a better value a training stops.
     leaf_name : str
         The parameter that bounds the size of leaves.
     start_name, continued_name : str
@@ -129,10 +129,8 @@ class Host(ABC):
         Parameters that the library's ``train`` spells otherwise.
     not_native : frozenset of str
         Parameters that never go to the library's ``train``.
-    settings_tried : tuple
-        What a search tries, with few rows and with more.
-    settings_unsearched : dict
-        What "auto" is where nothing is searched.
+    choices : Choices
+        What a search chooses between, and what "auto" is without one.
     default_rate : float or None
         The library's learning rate where the parameter is None.
     row_parameters : tuple of str
@@ -152,15 +150,13 @@ class Host(ABC):
     entry_point: str
     rounds_name: str = "n_estimators"
     stopping_name: str = "early_stopping_rounds"
-    rate_name: str = "learning_rate"
     leaf_name: str
     start_name: str
     continued_name: str
     parameter_names: ParameterNames
     native_names: Mapping[str, str]
     not_native: frozenset[str]
-    settings_tried: tuple[Settings, Settings]
-    settings_unsearched: Params = field(default_factory=dict)
+    choices: Choices
     default_rate: float | None = None
     row_parameters: tuple[str, ...] = ()
     kept_on_loading: frozenset[str] = frozenset()

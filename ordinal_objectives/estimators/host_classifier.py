@@ -188,8 +188,7 @@ class HostClassifier(OrdinalClassifier):
         self._refuse_unknown()
         host = self._host
         given = self._resolved_params()
-        given |= {name: value for name, value in host.settings_unsearched.items() if held_out.is_auto(given[name])}
-        given |= found
+        given = host.choices.replaced(given) | dict(found)
         given = {k: v for k, v in given.items() if v is not None and k not in host.not_native}
         seed = given.get("random_state")
         if seed is not None and not isinstance(seed, numbers.Integral):
@@ -447,9 +446,13 @@ class HostClassifier(OrdinalClassifier):
         """Search for the number of rounds on rows held out, and set the linear part."""
         host = self._host
         schedules.warn_of_unknown()
-        rate = host.default_rate if params[host.rate_name] is None else params[host.rate_name]
-        rate = validation.check_number(host.rate_name, rate, above=0.0)
-        rate = arguments.smallest_rate(rate, host.first_rates(schedules.known))
+        rate, scheduled = params[held_out.RATE], host.first_rates(schedules.known)
+        if held_out.is_auto(rate) and scheduled:  # which begin with the rate of a training that has no search
+            rate = host.choices.unsearched[held_out.RATE]
+        if not held_out.is_auto(rate):
+            rate = validation.check_number(held_out.RATE, host.default_rate if rate is None else rate, above=0.0)
+            rate = arguments.smallest_rate(rate, scheduled)
+        params = params | {held_out.RATE: rate}
 
         def trial_of(fit: Rows, held: Rows) -> Trial:
             matrices = self._matrices([fit, held], keeps_data=True, **of_rows)  # for several trainings
@@ -467,7 +470,7 @@ class HostClassifier(OrdinalClassifier):
 
         seed = held_out.split_seed(params["random_state"])
         fit_linear = functools.partial(self._fit_linear, **of_rows)
-        found, self._linear = linear.search(self, fit_linear, trial_of, host.settings_tried, params, rows, rate, seed)
+        found, self._linear = linear.search(self, fit_linear, trial_of, host.choices, params, rows, seed)
         if found is not None:
             self.round_search_, self._found = found, found.settings
         return found

@@ -17,14 +17,13 @@ from sklearn.exceptions import ConvergenceWarning
 from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, Params, RealArray, Table
 from ordinal_objectives.columns import are_missing
 from ordinal_objectives.estimators.held_out import (
+    Choices,
     RoundSearch,
     Rows,
-    Settings,
     Trial,
     TrialOf,
     find_rounds,
     is_auto,
-    settings_to_try,
 )
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
@@ -384,10 +383,9 @@ def search(
     model: Estimator,
     fit_linear: FitLinear,
     trial_of: TrialOf,
-    tried: tuple[Settings, Settings],
+    choices: Choices,
     params: Params,
     rows: Rows,
-    learning_rate: float,
     seed: int,
 ) -> tuple[RoundSearch | None, LinearPart | None]:
     """Find the number of rounds and the settings, and for "auto" whether a linear part lowers the loss.
@@ -397,11 +395,10 @@ def search(
     model : OrdinalClassifier
     fit_linear : callable
         ``fit_linear(rows)`` returns the linear part of some rows.
-    tried : tuple of (list of dict, list of dict)
-        The settings to try, with few rows and with more.
+    choices : Choices
     params : dict of str to object
-        The model's parameters: of the settings only those are tried that are left at "auto".
-    trial_of, rows, learning_rate, seed
+        The model's parameters: those are searched that are left at "auto".
+    trial_of, rows, seed
         Of :func:`.held_out.find_rounds`.
 
     Returns
@@ -410,11 +407,11 @@ def search(
         The second is fitted to all rows. Without a search, "auto" takes none.
     """
     linear = False if is_fixed(model.threshold_update) else model.linear
-    settings = settings_to_try(*tried, params, len(rows.weighted))
+    settings, rates = choices.left(params, len(rows.weighted))
     best, linear_is_best = None, not is_auto(linear) and bool(linear)
     for with_it in (False, True) if is_auto(linear) else (bool(linear),):
         trial = _with_linear(fit_linear, trial_of) if with_it else trial_of
-        found = find_rounds(trial, settings, rows, learning_rate, seed)
+        found = find_rounds(trial, settings, rows, rates, seed)
         if found is not None and (best is None or found.lowest < best.lowest):
             best, linear_is_best = found, with_it
     return best, fit_linear(rows) if linear_is_best else None

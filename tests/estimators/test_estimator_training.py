@@ -178,7 +178,9 @@ def test_a_training_draws_one_seed(make, data):
 @pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier, CatBoostOrdinalClassifier])
 def test_the_words_of_a_host_are_those_of_its_classifier(kind):
     host, names, of_fit = kind._host, kind._get_param_names(), inspect.signature(kind.fit).parameters
-    assert {host.rounds_name, host.stopping_name, host.rate_name, *host.row_parameters} <= {*names}
-    assert {*host.settings_unsearched, *(name for one in host.settings_tried[1] for name in one)} <= {*names}
+    assert {host.rounds_name, host.stopping_name, *host.row_parameters} <= {*names}
+    assert {*host.choices.unsearched, *(name for one in host.choices.tried.values() for name in one.settings[0])} <= {
+        *names
+    }
     assert {host.start_name, host.continued_name} <= {*of_fit}
     assert host.entry_point == kind.__name__

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from makers import mean_loss
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
-from ordinal_objectives.estimators.held_out import Rows, find_rounds, hold_out, smallest_leaf
+from ordinal_objectives.estimators.held_out import Rates, Rows, find_rounds, hold_out, smallest_leaf
 from ordinal_objectives.estimators.linear import LinearPart
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.row_blocks import RowBlocks
@@ -26,6 +26,8 @@ CALLS = {
     "histogram": (partial(HistGradientBoostingOrdinalClassifier, n_jobs=1, random_state=3), "max_iter"),
 }
 EACH = pytest.mark.parametrize("name", CALLS)
+# The learning rates of a search with 100 rows or more, and of the training after it.
+RATES = {"xgboost": Rates(0.3, 0.1), "lightgbm": Rates(0.1, 0.05), "histogram": Rates(0.1, 0.05)}
 
 
 @pytest.fixture(scope="module")
@@ -42,20 +44,20 @@ def test_rounds_are_those_with_the_lowest_loss_on_rows_held_out(name, data):
     model = make().fit(X, y)
     found = model.round_search_
     assert found.n_held_out == 80
-    assert 1 <= found.n_iter == np.argmin(found.losses) < len(found.losses) - 1
-    assert model.n_iter_ == found.n_iter
+    rates, of_search = RATES[name], int(np.argmin(found.losses))
+    assert 1 <= of_search < len(found.losses) - 1
+    assert model.n_iter_ == found.n_iter == round(of_search * rates.search / rates.last * 1.25)
+    assert found.settings["learning_rate"] == rates.last
     given = make(**{rounds: found.n_iter}, **found.settings).fit(X, y)
     assert given.round_search_ is None
     np.testing.assert_array_equal(given.predict_proba(X), model.predict_proba(X))
     # The search once more by hand.
     seed = model._seed if name == "histogram" else 3
     fit, held = hold_out(Rows(X, y), 0.2, seed)
-    part = make(**{rounds: found.n_iter}, **found.settings, classes=range(4))
+    part = make(**found.settings | {rounds: of_search, "learning_rate": rates.search}, classes=range(4))
     if name == "histogram":  # draws its seed from random_state
         part.set_params(random_state=3)
-    assert mean_loss(part.fit(fit.X, fit.codes), held.X, held.codes) == pytest.approx(
-        found.losses[found.n_iter], rel=1e-5
-    )
+    assert mean_loss(part.fit(fit.X, fit.codes), held.X, held.codes) == pytest.approx(found.losses[of_search], rel=1e-5)
     shares = np.cumsum(np.bincount(fit.codes))[:-1] / len(fit.codes)
     below = held.codes[:, None] <= np.arange(3)
     start = -np.where(below, np.log(shares), np.log1p(-shares)).sum(axis=1).mean()
@@ -145,7 +147,7 @@ def test_one_class_left_is_not_searched():
         losses["asked"] += 1
         return lambda *_: [1.0, 0.5]
 
-    found = [find_rounds(trial_of, [{}], Rows(np.zeros((300, 1)), y), 0.3, seed) for seed in range(40)]
+    found = [find_rounds(trial_of, [{}], Rows(np.zeros((300, 1)), y), Rates(0.3, 0.3), seed) for seed in range(40)]
     assert 0 < sum(one is None for one in found) < 40
     assert losses["asked"] == sum(one is not None for one in found)
 
@@ -165,7 +167,7 @@ def test_small_steps_are_waited_for(rate, most, patience):
         return trial
 
     rows = Rows(np.zeros((500, 1)), np.arange(500, dtype=np.int32) % 3, None, np.zeros(500))
-    found = find_rounds(trial_of, [{}], rows, rate, 0)
+    found = find_rounds(trial_of, [{}], rows, Rates(rate, rate), 0)
     assert (found.n_iter, asked) == (2 - 1, [(400, 100, most, patience, {})])
 
 
@@ -184,12 +186,12 @@ def test_few_rows_are_divided_several_times():
         return trial
 
     rows = Rows(np.arange(90.0)[:, np.newaxis], np.arange(90, dtype=np.int32) % 3)
-    search = find_rounds(trial_of, [{}], rows, 0.3, 2**32 - 1)
+    search = find_rounds(trial_of, [{}], rows, Rates(0.4, 0.1), 2**32 - 1)
     assert len({*map(tuple, held_rows)}) == 3
     assert {len(held) for held in held_rows} == {18} == {search.n_held_out}
     assert longest == [500, 4, 3]  # none goes on where the mean has ended
     np.testing.assert_allclose(search.losses, [3.0, 5.0 / 3.0, 4.4 / 3.0, 2.5])
-    assert (search.n_iter, search.lowest) == (2, pytest.approx(4.4 / 3.0))
+    assert (search.n_iter, search.lowest) == (10, pytest.approx(4.4 / 3.0))  # 2 * 4 * 1.25
 
 
 @EACH
@@ -228,9 +230,9 @@ def test_larger_trees_must_be_ahead_soon_and_lower_in_the_end(names, chosen, tri
 
     rows = Rows(np.zeros((50, 1)), np.arange(50, dtype=np.int32) % 3)
     settings = [{"size": name} for name in names]
-    search = find_rounds(lambda *_: trial, settings, rows, 0.75, 0)  # 1.5 / 0.75 rounds
+    search = find_rounds(lambda *_: trial, settings, rows, Rates(0.75, 0.75), 0)  # 1.5 / 0.75 rounds
     assert search.settings == {"size": chosen}
-    assert search.n_iter == np.argmin(CURVES[chosen])
+    assert search.n_iter == round(1.25 * np.argmin(CURVES[chosen]))
     np.testing.assert_allclose(search.losses, CURVES[chosen])
     assert [one["size"] for one in search.tried] == names
     assert [(one["n_iter"], one["n_tried"]) for one in search.tried] == tried
@@ -252,9 +254,10 @@ def test_the_size_of_the_trees_is_found_with_many_rows(name):
     make = partial(CALLS[name][0], learning_rate=0.5)
     few, many = make().fit(*rich(600)), make().fit(*rich(1_500))
     assert len(few.round_search_.tried) == 1
-    assert [SIZES[name] in one for one in many.round_search_.tried] == [True, True]
+    assert [SIZES[name] in one for one in many.round_search_.tried] == [True] * (3 if name == "xgboost" else 2)
     best = min(many.round_search_.tried, key=lambda one: one["loss"])
-    assert {**many.round_search_.settings, "n_iter": many.n_iter_}.items() <= best.items()
+    assert many.round_search_.settings.items() <= best.items()
+    assert many.n_iter_ == round(1.25 * best["n_iter"])
     value = best[SIZES[name]] + 1
     given = make(**{SIZES[name]: value}).fit(*rich(1_500))
     assert [one for one in given.round_search_.tried if SIZES[name] in one] == []
@@ -346,7 +349,6 @@ def test_frames_with_categories_and_sparse_matrices_are_divided(name, data):
     start = "base_margin" if name == "xgboost" else "init_score"
     with_start = make().fit(X, y, **{start: 3.0 * X[:, 0]}).round_search_
     assert np.isnan(with_start.losses[0])
-    assert with_start.n_iter == np.nanargmin(with_start.losses)
     assert with_start.losses[1] < make().fit(X, y).round_search_.losses[1]
 
 

@@ -19,7 +19,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -32,6 +32,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
+from claims.accuracy import learning_rates
 from lib import report
 from lib.data import FEW_ROWS, OTHER, rows_from
 from lib.generated import Table
@@ -138,6 +139,8 @@ FIXED = {
     "LGBMOrdinalClassifier(num_leaves=31, reg_lambda=0)": _lgb(ships=True, num_leaves=31, reg_lambda=0.0),
     "HistGradientBoostingOrdinalClassifier(max_leaf_nodes=31)": _native(ships=True, max_leaf_nodes=31),
 }
+# The same with the rates and rounds that they had.
+BEFORE = {f"{name}{learning_rates.AS_IT_WAS}": replace(plain, ships=False) for name, plain in PLAIN.items()}
 CATBOOST = "CatBoostClassifier()"
 RIVALS = {
     CATBOOST_ORDINAL: _catboost(),
@@ -145,7 +148,7 @@ RIVALS = {
     "RandomForestClassifier()": Plain("RandomForestClassifier"),
     "four bagged XGBClassifier": Plain("BaggedClassifier"),
 }
-EVERY = METHODS | PLAIN | FIXED | RIVALS
+EVERY = METHODS | PLAIN | BEFORE | FIXED | RIVALS
 # They take many times as long as all others together.
 PARTITIONS = {
     "design": {name: 2 for name, plain in METHODS.items() if plain.trainer == "CatBoost"},
@@ -159,7 +162,7 @@ OURS: dict[str, Any] = {
     "native": HistGradientBoostingOrdinalClassifier,
     "CatBoost": CatBoostOrdinalClassifier,
 }
-SHIPPED = (SHARES, *BESIDE, *PLAIN, *FIXED, *RIVALS)
+SHIPPED = (SHARES, *BESIDE, *PLAIN, *BEFORE, *FIXED, *RIVALS)
 
 # What the README compares the default choice with. The last call finds its rounds too: what is left there is no gain of
 # that search.
@@ -251,6 +254,8 @@ def predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) 
             X, X_test = _as_catboost_reads(X), _as_catboost_reads(X_test)
         model.fit(X, codes)
         return spread(model.predict_proba(X_test), classes, n_classes), 100
+    if method in BEFORE:
+        return learning_rates.predicted(f"{plain.trainer}{learning_rates.AS_IT_WAS}", train, X_test, n_classes)
     if plain.ships:
         draws = 1 if method in FIXED else held_out._DRAWS_OF_FEW
         with mock.patch.object(held_out, "_DRAWS_OF_FEW", draws):
@@ -298,13 +303,17 @@ def write_tables() -> None:
         ]
         note = f"{SEEDS[group]} partitions of each of the {len(sets)} sets. {NOTE}"
         report.write(name, title, found, f"{note} {GIVEN}", runs_of(NAME, group))
+        before = [row for one in BEFORE for row in ratios(rows, one, of_trainer(EVERY[one].trainer, True), sets)]
+        report.write(
+            f"{name}_before", f"{title}, beside what they were", before, f"{note} {GIVEN}", runs_of(NAME, group)
+        )
         fixed = [row for one in FIXED for row in ratios(rows, one, of_trainer(EVERY[one].trainer, True), sets)]
         report.write(
             f"{name}_sizes", f"{title}, beside trees of one size", fixed, f"{note} {ONE_DRAW}", runs_of(NAME, group)
         )
     rows, sets, n_partitions = rows_of(NAME, "evaluation"), GROUPS["evaluation"], PARTITIONS["evaluation"][CATBOOST]
     some = [row for row in rows if int(row["seed"]) < n_partitions]
-    others = [one for one in SHIPPED if one not in (SHARES, CATBOOST, *FIXED)]
+    others = [one for one in SHIPPED if one not in (SHARES, CATBOOST, *BEFORE, *FIXED)]
     note = f"{n_partitions} partition of each of the {len(sets)} sets. {NOTE} {GIVEN}"
     found = ratios(some, CATBOOST, others, sets)
     report.write(
