@@ -24,7 +24,7 @@ import numpy as np
 
 from lib import report
 from lib.data import OTHER, n_train
-from lib.set_ratios import GROUPS, NOTE, command, ratios, rows_of, runs_of
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
@@ -82,6 +82,8 @@ def _choices(call: Call, shipped: Choices) -> Choices:
 
 def predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
     """Return the probabilities of a method, and its number of rounds."""
+    if method == SHARES:
+        return of_shares(train, X_test, n_classes)
     call = METHODS[method]
     owner: Any = OWNERS.get(call.kind, plan)
     name = "_CHOICES" if owner is plan else "choices"
@@ -123,7 +125,7 @@ if __name__ == "__main__":
     command(
         __doc__,
         NAME,
-        list(METHODS),
+        [SHARES, *METHODS],
         [],
         {"rates": SEEDS},
         predicted,
