@@ -59,8 +59,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         model, where ``early_stopping`` is not "auto" or ``fit`` gets rows for it, for :class:`.RowBlocks`, and for
         fewer than 10 rows.
     learning_rate : float or "auto"
-        Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``. "auto": 0.1; where
-        ``max_iter`` is searched with at least 100 rows with weight, 0.05 in the training on all rows.
+        Shrinkage of leaf weights and threshold step; the largest one with ``adaptive_step``. "auto": 0.1.
     max_leaf_nodes : int, "auto" or None, default="auto"
         Leaves of a tree, at least 2; None for no limit. "auto": where ``max_iter`` is searched 7 for fewer than 1,000
         rows with weight, else the better one of 15 and 63; without a search 31.

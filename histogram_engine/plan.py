@@ -37,8 +37,7 @@ from ordinal_objectives.utils import extras, validation
 _CHOICES = Choices(
     {
         0: Tried(Rates(search=0.1, last=0.1), [{"max_leaf_nodes": 7}]),
-        100: Tried(Rates(search=0.1, last=0.05), [{"max_leaf_nodes": 7}]),
-        1_000: Tried(Rates(search=0.1, last=0.05), [{"max_leaf_nodes": n} for n in (15, 63)]),
+        1_000: Tried(Rates(search=0.1, last=0.1), [{"max_leaf_nodes": n} for n in (15, 63)]),
     }
 )
 # Of the scale of a forest: bounds of its logarithm, and how exactly it is found.

@@ -27,7 +27,7 @@ CALLS = {
 }
 EACH = pytest.mark.parametrize("name", CALLS)
 # The learning rates of a search with 100 rows or more, and of the training after it.
-RATES = {"xgboost": Rates(0.3, 0.1), "lightgbm": Rates(0.1, 0.05), "histogram": Rates(0.1, 0.05)}
+RATES = {"xgboost": Rates(0.3, 0.1), "lightgbm": Rates(0.1, 0.05), "histogram": Rates(0.1, 0.1)}
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ import numpy as np
 
 from lib import report
 from lib.data import OTHER, n_train
+from lib.runner import Row
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
@@ -97,6 +98,14 @@ def predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) 
     return model.predict_proba(X_test), model.n_iter_
 
 
+def _beside(rows: list[Row], first: str, method: str, sets: list[str]) -> list[Row]:
+    """Return the line of a method, on the partitions that both have."""
+    runs = {one: {(row["data"], row["seed"]) for row in rows if row["method"] == one} for one in (first, method)}
+    both = {(data, seed) for data, seed in runs[first] & runs[method] if data in sets}
+    some = [row for row in rows if (row["data"], row["seed"]) in both]
+    return [row | {"partitions": len(both)} for row in ratios(some, first, [method], sets)[1:]] if both else []
+
+
 def write_tables() -> None:
     rows = rows_of(NAME)
     sizes = {data: n_train(data) for data in GROUPS["rates"]}
@@ -113,10 +122,10 @@ def write_tables() -> None:
         first, *others = (name for name, call in METHODS.items() if call.kind is kind)
         for title, (low, high) in groups.items():
             sets = [data for data, n in sizes.items() if low <= n < high]
-            found += [{"training rows": title, **row} for row in ratios(rows, first, others, sets)]
+            found += [{"training rows": title, **row} for one in others for row in _beside(rows, first, one, sets)]
     note = (
         f"{len(OTHER)} sets on which designs are chosen, and {len(sizes) - len(OTHER)} samples "
-        f"of some; {SEEDS} partitions, {FEW_SEEDS} with more than {MANY_ROWS:,} training rows. {NOTE}"
+        f"of some; up to {SEEDS} partitions, as many as `partitions` says of all sets together. Beside the call as it was. {NOTE}"
     )
     report.write(NAME, "Learning rates of calls without arguments", found, note, runs_of(NAME))
 
