@@ -3,11 +3,11 @@
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/learning_rates.py [--minutes 30] [--jobs 2] [--methods NAME]
     python benchmarks/claims/accuracy/learning_rates.py --tables
 
-The sets on which designs are chosen (``OTHER``), and samples of them of 50 to 5,000 rows, three partitions each, two
-with more than 6,000 training rows. The search runs at the first rate, and the training on all rows at the second, with
-as many more rounds as this is slower; where nothing else is said, and a quarter more, since the search trains on four
-fifths of the rows. The first of each library is the call as it was. Seconds are the processor's, one thread. Runs are
-kept in results/learning_rates_runs.csv: run again to continue.
+The sets on which designs are chosen (``OTHER``), and samples of them of 50 to 5,000 rows, up to three partitions
+each, two with more than 6,000 training rows. The search runs at the first rate, and the training on all rows at the
+second, with as many more rounds as this is slower, and a quarter more, since the search trains on four fifths of the
+rows. The first of each library is the call as it was. Seconds are the processor's, one thread. Runs are kept in
+results/learning_rates_runs.csv: run again to continue.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def write_tables() -> None:
             sets = [data for data, n in sizes.items() if low <= n < high]
             found += [{"training rows": title, **row} for one in others for row in _beside(rows, first, one, sets)]
     note = (
-        f"{len(OTHER)} sets on which designs are chosen, and {len(sizes) - len(OTHER)} samples "
-        f"of some; up to {SEEDS} partitions, as many as `partitions` says of all sets together. Beside the call as it was. {NOTE}"
+        f"{len(OTHER)} sets on which designs are chosen, and {len(sizes) - len(OTHER)} samples of some; up to {SEEDS} "
+        f"partitions, of all sets together as many as `partitions` says. Beside the call as it was. {NOTE}"
     )
     report.write(NAME, "Learning rates of calls without arguments", found, note, runs_of(NAME))
 
