@@ -299,5 +299,5 @@ def test_a_training_goes_on_with_the_number_that_means_missing(missing, tmp_path
     MAKERS["xgboost"](missing=missing).fit(X, Y).save_model(tmp_path / "model.json")
     further = MAKERS["xgboost"](missing=missing).fit(X, Y, xgb_model=tmp_path / "model.json")
     assert further.n_iter_ == 2 * MAKERS["xgboost"]().n_estimators
-    with pytest.raises(ValueError, match="xgb_model was trained with missing=.*; got missing=0.0"):
+    with pytest.raises(ValueError, match=r"xgb_model was trained with missing=.*; got missing=0\.0"):
         MAKERS["xgboost"](missing=0.0).fit(X, Y, xgb_model=tmp_path / "model.json")
