@@ -93,7 +93,7 @@ AREAS = {
     "tables": (
         ("tables.py", "columns.py", "predictions.py", "row_blocks.py", "threads.py"),
         (
-            "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
+            "tests/estimators/test_column_kinds.py tests/estimators/test_columns.py "
             "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "
             "tests/trees/test_predictions.py tests/estimators"
         ),
