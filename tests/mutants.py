@@ -58,8 +58,11 @@ AREAS = {
     "adapters": (("adapters",), "tests/adapters"),
     "estimators": (("estimators",), "tests/estimators tests/decisions tests/adapters/test_groups_beside.py"),
     "groups": (
-        ("threshold_solver/random_intercept.py",),
-        "tests/estimators/test_group_effects.py tests/estimators/test_random_intercept.py",
+        ("threshold_solver/random_intercept.py", "random_effects.py"),
+        (
+            "tests/estimators/test_group_effects.py tests/estimators/test_random_intercept.py "
+            "tests/estimators/test_new_groups.py tests/adapters/test_groups_beside.py"
+        ),
     ),
     "populations": (("estimators/adapted.py",), "tests/estimators/test_adapted.py"),
     "answers": (
@@ -88,9 +91,9 @@ AREAS = {
         ),
     ),
     "tables": (
-        ("tables.py", "predictions.py", "row_blocks.py", "threads.py"),
+        ("tables.py", "columns.py", "predictions.py", "row_blocks.py", "threads.py"),
         (
-            "tests/estimators/test_column_kinds.py tests/estimators/test_levels_by_table.py "
+            "tests/estimators/test_column_kinds.py tests/estimators/test_columns.py "
             "tests/estimators/test_predictions.py tests/histogram_engine/test_row_blocks.py "
             "tests/trees/test_predictions.py tests/estimators"
         ),
@@ -98,9 +101,12 @@ AREAS = {
     # Of data/option_mutants.csv, which is written by hand: nothing is drawn.
     "pairs": ((), "tests/estimators tests/adapters tests/histogram_engine tests/distributions tests/decisions"),
     "files": (
-        ("utils/files.py", "utils/validation.py", "histogram_engine/model_file.py", "adapters/xgb/input_checks.py"),
         (
-            "tests/package/test_file_labels.py tests/estimators/test_damaged_files.py "
+            *("utils/files.py", "utils/json_of.py", "utils/validation.py"),
+            *("histogram_engine/model_file.py", "adapters/xgb/input_checks.py"),
+        ),
+        (
+            "tests/package/test_file_labels.py tests/package/test_json_of.py tests/estimators/test_damaged_files.py "
             "tests/estimators/test_file_contents.py tests/estimators/test_written_files.py "
             "tests/estimators/test_parameters_in_files.py tests/histogram_engine"
         ),

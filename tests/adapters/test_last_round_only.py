@@ -156,6 +156,22 @@ def test_an_early_stop_of_xgboost_itself_is_refused_at_predict(rows, ordinal_dat
     assert oxgb.predict_proba(booster, dvalid, (0, rounds)).shape == (100, 5)
 
 
+@KINDS
+def test_a_stage_of_a_classifier_is_refused(rows, params):
+    X, y, _ = rows
+    model = XGBOrdinalClassifier(n_estimators=4, threshold_update="newton", n_jobs=1, **params).fit(X, y)
+    with pytest.raises(ValueError, match=r"only iteration_range=\(0, 4\)"):
+        next(iter(model.staged_predict_proba(X)))
+
+
+def test_a_linear_booster_gets_no_parameters_of_trees_of_which_xgboost_warns(rows):
+    X, y, _ = rows
+    options = {"booster": "gblinear", "threshold_update": "newton", "n_estimators": 2, "n_jobs": 1}
+    assert XGBOrdinalClassifier(**options).fit(X, y).n_iter_ == 2
+    with pytest.warns(UserWarning, match="max_depth"):
+        XGBOrdinalClassifier(**options, max_depth=3).fit(X, y)
+
+
 def test_cross_validation_checks_the_configuration_too(rows):
     _, _, dtrain = rows
     objective = oxgb.OrdinalObjective(5, threshold_update="schur")

@@ -251,9 +251,10 @@ def test_evaluation_sets_are_read_anew(ordinal_data, host, with_callback, change
     assert abs(again[-1] - first[-1]) > 0.02
 
 
-def test_labels_that_change_within_a_training_are_seen(ordinal_data):
+@pytest.mark.parametrize("weight", [None, np.ones(200)], ids=["alike", "weighted"])
+def test_labels_that_change_within_a_training_are_seen(weight, ordinal_data):
     X, y = ordinal_data(300)
-    dvalid = xgboost.DMatrix(*ordinal_data(200, seed=5))
+    dvalid = xgboost.DMatrix(*ordinal_data(200, seed=5), weight=weight)
     objective = oxgb.OrdinalObjective(5)
     seen = {}
 

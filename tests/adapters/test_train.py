@@ -176,3 +176,11 @@ def test_custom_metrics_see_the_probabilities_of_their_own_round(rows, update):
         for t in range(1, 7):
             expected = brier(olgbm.predict_proba(booster, features, t), xgboost.DMatrix(features, labels))[1]
             assert seen[name]["brier"][t - 1] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_codes_of_two_classes_are_two(host, rows):
+    train, matrix = HOSTS[host]
+    X, y = rows[:2]
+    booster = train({"verbosity": 0} if host == "xgboost" else QUIET, matrix(X, np.minimum(y, 1)), 2)
+    assert (oxgb if host == "xgboost" else olgbm).threshold_record(booster).n_classes == 2

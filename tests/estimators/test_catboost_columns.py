@@ -47,3 +47,12 @@ def test_vectors_without_finite_numbers_are_refused_by_column(table, value):
     for call in (lambda: model.predict_proba(rows), lambda: make_cat(**COLUMNS).fit(rows, y)):
         with pytest.raises(ValueError, match=r"'vector'.*embedding_features"):
             call()
+
+
+def test_a_missing_text_has_no_words(table):
+    X, y = table
+    X = X.assign(said=X["said"].str.replace("kind", "no"))
+    model = make_cat(**COLUMNS).fit(X, y)
+    missing, empty, no = (model.predict_proba(X.assign(said=said)) for said in (None, "", "no"))
+    np.testing.assert_array_equal(missing, empty)
+    assert np.abs(missing - no).max() > 0.01

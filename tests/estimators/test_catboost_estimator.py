@@ -318,6 +318,17 @@ def test_a_level_named_nan_is_not_the_missing_one(rows, tmp_path, one_hot_max_si
         np.testing.assert_array_equal(proba[1], proba[2])
 
 
+def test_fractions_are_levels_by_the_digits_of_their_type(tmp_path):
+    """A model of CatBoost's own knows levels as text: 0.1 of float32 has more digits in float64."""
+    doses = np.random.default_rng(0).choice([0.1, 0.25, 0.7], 100)
+    pool = Pool(pd.DataFrame({"dose": doses.astype(str)}), np.searchsorted([0.1, 0.25], doses), cat_features=["dose"])
+    bare = CatBoostOrdinalClassifier().load_model(_saved(ocb.train(pool, {"one_hot_max_size": 3}, 5), tmp_path))
+    proba = bare.predict_proba(pd.DataFrame({"dose": ["0.1", "0.25", "0.7"]}))
+    assert np.abs(np.diff(proba, axis=0)).max(axis=1).min() > 0.01
+    for kind in (np.float32, np.float64, object):
+        np.testing.assert_array_equal(bare.predict_proba(pd.DataFrame({"dose": [0.1, 0.25, 0.7]}, dtype=kind)), proba)
+
+
 def test_a_model_is_continued_by_the_levels_that_it_has():
     town = np.random.default_rng(0).choice(list("uvwx"), 200)
     y = np.char.find("uvwx", town) % 3

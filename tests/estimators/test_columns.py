@@ -291,3 +291,13 @@ def test_arrays_are_matched_by_value(trainer):
 def test_damaged_levels_are_refused(levels):
     with pytest.raises(ValueError, match="categories of"):
         Columns(2, levels).check()
+
+
+@pytest.mark.parametrize("missing", [None, -9.0])
+def test_a_training_goes_on_with_the_number_that_means_missing(missing, tmp_path):
+    X = NOISE[:, np.newaxis]
+    MAKERS["xgboost"](missing=missing).fit(X, Y).save_model(tmp_path / "model.json")
+    further = MAKERS["xgboost"](missing=missing).fit(X, Y, xgb_model=tmp_path / "model.json")
+    assert further.n_iter_ == 2 * MAKERS["xgboost"]().n_estimators
+    with pytest.raises(ValueError, match=r"xgb_model was trained with missing=.*; got missing=0\.0"):
+        MAKERS["xgboost"](missing=0.0).fit(X, Y, xgb_model=tmp_path / "model.json")

@@ -86,6 +86,13 @@ def test_nothing_ends_copies_of_a_summary_early(kind, options, trained):
     assert [copy.trained_rounds() for copy, _, _ in trained] == [model.trained_rounds()] * 2
 
 
+def test_copies_of_a_summary_keep_other_callbacks(trained):
+    stop, rates = xgboost.callback.EarlyStopping(rounds=3), xgboost.callback.LearningRateScheduler([0.3] * 20)
+    model = make("xgb", n_estimators=20, callbacks=[stop, rates], validation_fraction=0.2).fit(X, Y)
+    inspected("summary", model)
+    assert [list(map(type, copy.callbacks)) for copy, _, _ in trained] == [[type(rates)]] * 2
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -14,6 +14,7 @@ import xgboost
 from sklearn.base import clone
 
 from damage_files import rewritten
+from grouped_rows import of_host, simulated
 from makers import LGB_DEFAULTS
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputRegressor,
@@ -79,6 +80,14 @@ def test_a_record_of_other_types_or_leaves_is_refused(data, tmp_path, name, edit
         model.load_model(tmp_path / name)
     assert model.get_params() == before
     assert not hasattr(model, "booster_")
+
+
+def test_effects_of_a_column_that_there_is_not_are_refused(tmp_path):
+    X, y, _, _ = simulated(5, 0, n_groups=10)
+    of_host(XGBOrdinalClassifier, n_estimators=2).fit(X, y).save_model(tmp_path / "model.json")
+    edited(tmp_path / "model.json", lambda record: record["random_effects"][0]["column"].update(place=X.shape[1]))
+    with pytest.raises(ValueError, match="random effects must be of columns below 4"):
+        XGBOrdinalClassifier().load_model(tmp_path / "model.json")
 
 
 def test_boosters_whose_record_has_other_leaves_predict_nothing(data, tmp_path):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from grouped_rows import crossed, of_host
+from grouped_rows import crossed, of_host, simulated
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier
 from ordinal_objectives.columns import NEW
 from ordinal_objectives.losses import CumulativeLink
@@ -52,6 +52,15 @@ def test_effects_move_in_ten_rounds_and_then_in_each_sixth_of_a_training(n_trees
 
 def _model(**options):
     return HistGradientBoostingOrdinalClassifier(loss="cumulative_link", n_jobs=1, **{"max_iter": 2} | options)
+
+
+@pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier])
+def test_histories_name_each_round_once(kind):
+    X, y, _, _ = simulated(5, 0, n_groups=20)
+    rounds = {"max_iter": 3} if kind is HistGradientBoostingOrdinalClassifier else {"n_estimators": 3}
+    model = kind(loss="cumulative_link", random_intercept=3, n_jobs=1, **rounds).fit(X, y)
+    assert [n_trees for n_trees, _, _ in model.random_effects_.history] == [0, 1, 2, 3]
+    assert model.threshold_history_.shape == (4, 4)
 
 
 def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):

@@ -67,6 +67,13 @@ def test_numbers_that_are_declared_categories_have_a_weight_each(kind):
     assert model.linear_.levels == {1: [0.0, 1.0, 2.0]}
 
 
+@pytest.mark.parametrize("kind", [XGBOrdinalClassifier, LGBMOrdinalClassifier])
+def test_levels_in_an_order_have_a_weight_each(kind):
+    sizes = pd.Categorical.from_codes(np.digitize(X[:, 1], [0.0, 5.0]), ["small", "medium", "large"], ordered=True)
+    model = kind(n_estimators=2, linear=True, random_state=0).fit(pd.DataFrame({"a": X[:, 0], "size": sizes}), Y)
+    assert model.linear_.levels == {1: [0.0, 1.0, 2.0]}
+
+
 def test_a_number_that_means_missing_adds_nothing():
     marked = X.copy()
     marked[::4, 0] = -99.0

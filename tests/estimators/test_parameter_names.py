@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from makers import ALL, make_xgb, watching
+from makers import ALL, make_lgb, make_xgb, watching
 from ordinal_objectives import (
     HistGradientBoostingMultiOutputClassifier,
     HistGradientBoostingMultiOutputRegressor,
@@ -66,6 +66,12 @@ def test_verbose_prints_the_training_loss_without_sets(options, ordinal_data, ca
     np.testing.assert_array_equal(model.predict_proba(X), silent.predict_proba(X))
     assert model.evals_result_ == silent.evals_result_ == {}
     assert model.booster_.save_raw("json") == silent.booster_.save_raw("json")
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_lightgbm_prints_what_a_search_found_where_it_prints_information(verbosity, ordinal_data, capsys):
+    make_lgb(n_estimators="auto", verbosity=verbosity).fit(*ordinal_data(60))
+    assert ("n_estimators='auto': " in capsys.readouterr().out) is (verbosity > 0)
 
 
 def test_verbose_prints_only_evaluation_sets_if_given(ordinal_data, capsys):

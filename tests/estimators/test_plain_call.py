@@ -61,7 +61,7 @@ def test_rounds_are_those_with_the_lowest_loss_on_rows_held_out(name, data):
     shares = np.cumsum(np.bincount(fit.codes))[:-1] / len(fit.codes)
     below = held.codes[:, None] <= np.arange(3)
     start = -np.where(below, np.log(shares), np.log1p(-shares)).sum(axis=1).mean()
-    assert found.losses[0] == pytest.approx(start, rel=1e-6)
+    assert found.losses[0] == pytest.approx(start, rel=1e-6 if name == "histogram" else 1e-9)
 
 
 @EACH

@@ -80,6 +80,11 @@ def test_weights_and_features_that_allow_no_split_are_told_of(kind):
             MAKERS[kind]().fit(X, y, sample_weight=np.full(200, 1e-4))
 
 
+def test_lightgbms_own_size_of_leaves_is_told_where_none_is_given():
+    with pytest.warns(UserWarning, match="two leaves of min_child_samples=20 rows, and the training has 39 rows"):
+        MAKERS["lgbm"](min_child_samples=None).fit(*rows(39))
+
+
 @EACH
 def test_a_file_knows_them_too(kind, tmp_path):
     X, y = rows(200)

@@ -200,6 +200,8 @@ def test_frameworks_take_labels_beside_the_matrix():
     np.testing.assert_array_equal(oxgb.predict_proba(own, matrix), oxgb.predict_proba(ours, matrix))
     data, options = lightgbm.Dataset(X), {"verbosity": -1, "num_threads": 1}
     booster = olgbm.train(options, data, 5, labels=SOFT, valid_sets=[data])
+    with pytest.raises(ValueError, match=f"n_classes must be {K}, that of labels; got {K + 1}"):
+        olgbm.train(options, data, 5, labels=SOFT, n_classes=K + 1)
     assert olgbm.predict_proba(booster, X).shape == (N, K)
 
 

@@ -60,6 +60,10 @@ def test_what_is_written_is_read_again():
     assert again.own == 3
 
 
+def test_arrays_that_are_partly_infinite_have_no_number_that_json_lacks():
+    assert encoded(np.array([1.0, np.inf, np.nan])) == [1.0, "inf", None]
+
+
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
@@ -88,6 +92,7 @@ def test_what_is_written_is_read_again():
         ({"vectors": {"shape": [1], "float32": ""}}, "vectors"),
         ({"vectors": {"shape": [-1], "float32": ""}}, r"vectors.shape\[0\]"),
         ({"vectors": {"shape": [1], "float32": "AADAfw=="}}, "vectors must be finite"),
+        ({"vectors": {"shape": [1], "float32": "AAAAAAAAAAA="}}, "vectors must be of shape"),
         ({"anything": []}, "anything"),
     ],
 )

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from ordinal_objectives import AllThreshold, CumulativeLink, ImmediateThreshold
+from ordinal_objectives.adapters.run import RowPlacement, TrainingRun
+from ordinal_objectives.adapters.updates import NewtonUpdate
 from ordinal_objectives.rows import MarginStatistics, RowStatistics, distributed_pass, fail_together
+from ordinal_objectives.spec import OrdinalSpec
 
 N_CLASSES = 4
 
@@ -206,6 +209,18 @@ def test_an_error_in_the_call_that_brings_deferred_sums_reaches_all(rows):
 
     for (sums,) in on_workers(of):
         assert np.isfinite(sums.loss)
+
+
+def test_first_scores_of_one_worker_that_are_no_numbers_stop_all(rows):
+    y, score, *_ = rows
+    spec = OrdinalSpec(AllThreshold(), thresholds=THETA)
+
+    def of(workers, rank):
+        run = TrainingRun(spec, y, N_CLASSES, update=NewtonUpdate(), placement=RowPlacement(workers=workers))
+        run.advance(np.where(np.arange(len(y)) < (rank == 2), np.nan, score[:, 0]), 0)
+
+    for error in on_workers(of):
+        assert "raw_prediction holds NaN" in str(error)
 
 
 def test_agreed_returns_where_nobody_fails():
