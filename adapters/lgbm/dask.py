@@ -21,7 +21,7 @@ import lightgbm
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from ordinal_objectives.aliases import Column, FloatArray, Params, Table
+from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.utils import documented, extras
 
 try:
@@ -38,6 +38,7 @@ from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask import (
     DaskClassifier,
+    DaskCollection,
     DaskData,
     fault_of_rows,
     numbers_of_rows,
@@ -362,12 +363,12 @@ importance_type, early_stopping_round
     @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
-        X: Table,
-        y: Column,
+        X: DaskCollection,
+        y: DaskCollection,
         *,
         sample_weight: Any = None,
         init_score: Any = None,
-        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_set: list[tuple[DaskCollection, DaskCollection]] | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
         categorical_feature: list[str] | list[int] | str = "auto",
