@@ -129,14 +129,12 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
         started = await client.run(_start_tracker, len(addresses), hosts[0], workers=addresses[:1])
         connect = started[addresses[0]]
         of_sets = {a: [None if placed is None else placed[a] for placed in sets] for a in addresses}
-        futures = [
-            client.submit(
-                _train_here, sent, workers[address], of_sets[address], sample,
-                {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address],
-                workers=[address], allow_other_workers=False, pure=False,
-            )
-            for i, address in enumerate(addresses)
-        ]  # fmt: skip
+        futures = []
+        for i, address in enumerate(addresses):
+            rows = workers[address], of_sets[address], sample
+            here = {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address]
+            pinned = {"workers": [address], "allow_other_workers": False, "pure": False}
+            futures.append(client.submit(_train_here, sent, *rows, *here, **pinned))
         try:
             found = await client.gather(futures, asynchronous=True)
         except Exception as error:
@@ -282,10 +280,8 @@ def _train_here(
         train_set, *valid_sets = fail_together(workers, datasets)
         history, trees = Params(), TreesOfRounds()
         watching = [*([lightgbm.record_evaluation(history)] if valid_sets else []), trees]
-        booster = train_spec(
-            asked, params | _network(workers, host), train_set, n_rounds, valid_sets=valid_sets or None,
-            callbacks=[*watching, *callbacks], **options,
-        )  # fmt: skip
+        options |= {"valid_sets": valid_sets or None, "callbacks": [*watching, *callbacks]}
+        booster = train_spec(asked, params | _network(workers, host), train_set, n_rounds, **options)
         return _Trained(booster, history, trees) if workers.rank == 0 else None
 
 
