@@ -104,14 +104,14 @@ class RowBlocks:
         return found
 
     def tables(self) -> Iterator[Table]:
-        """Read the blocks as they were given, one at a time."""
-        yield from map(collected, self._blocks)
+        """Read the blocks as tables with their own categories, one at a time."""
+        yield from map(tables.as_table, self._blocks)
 
     def encoded(self, columns: Columns) -> RowBlocks:
         """Return the same blocks, whose categories are numbers."""
         return _EncodedBlocks(self, columns)
 
-    def _numbers(self, table: Any) -> RealArray:
+    def _numbers(self, table: object) -> RealArray:
         """Return a block as an array; before its categories are known it does not matter what stands for them."""
         columns = self._columns
         if columns is None:
