@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import dask
 import dask.array as da
@@ -16,7 +16,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import Column, FloatArray, Params, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, Params, Table
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.host_classifier import HostClassifier, begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels, ordered_categories
@@ -24,6 +24,8 @@ from ordinal_objectives.tables import refuse_but_numbers, refuse_text_and_dates
 from ordinal_objectives.utils import documented
 from ordinal_objectives.utils.validation import as_floats, first_few
 
+# An array, a frame or a series of Dask, whose parts may be on other machines.
+DaskCollection: TypeAlias = Any
 # Arrays beside the features of a part, and the values that they may hold.
 _ALLOWED = {
     "label": ("labels", "finite"),
@@ -74,7 +76,7 @@ def watched(client: distributed.Client, addresses: Collection[str], train: Calla
     return client.sync(watch)
 
 
-def _flat_labels(y: Column, name: str) -> Column:
+def _flat_labels(y: DaskCollection, name: str) -> DaskCollection:
     """Return labels in one dimension, with scikit-learn's warning if they are a column of a table.
 
     Raises
@@ -138,8 +140,8 @@ def fault_of_rows(part: Mapping[str, Any]) -> str | None:
 class DaskData(NamedTuple):
     """Features, labels or their codes, weights and start scores: Dask collections, the last two may be None."""
 
-    X: Table
-    y: Column
+    X: DaskCollection
+    y: DaskCollection
     weight: Any
     margin: Any
 
@@ -168,17 +170,19 @@ class DaskClassifier(HostClassifier):
         state: Params = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_client"}
 
-    def _check_collections(self, X: Table, y: Column) -> Column:
+    def _check_collections(self, X: DaskCollection, y: DaskCollection) -> DaskCollection:
         """Return labels in one dimension; refuse text in X, and parameters that need all rows here."""
         refuse_text_and_dates(X)
         y = _flat_labels(y, "y")
         refuse_on_cluster(self, self._refused_there)
         return y
 
-    def _evaluation_sets(self, eval_set: object, *beside: object) -> list[DaskData]:
+    def _evaluation_sets(self, eval_set: object, *beside: list[Any] | None) -> list[DaskData]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = arguments.evaluation_pairs(eval_set)
-        each = [arguments.one_for_each(*one) for one in zip(beside, [pairs] * 2, self._beside_sets, strict=True)]
+        each = [
+            arguments.one_for_each(values, pairs, what) for values, what in zip(beside, self._beside_sets, strict=True)
+        ]
         sets, name = list[DaskData](), "y of an evaluation set"
         for (X, y), *numbers in zip(pairs, *each, strict=True):
             refuse_text_and_dates(X)
@@ -188,7 +192,7 @@ class DaskClassifier(HostClassifier):
         return sets
 
     @documented
-    def predict(self, X: Table, **start: Any) -> Table:
+    def predict(self, X: object, **start: Any) -> Any:
         """Return labels, (n_samples,); of a Dask collection a Dask array."""
         return self._blockwise("predict", X, start)
 
@@ -207,7 +211,7 @@ class DaskClassifier(HostClassifier):
         """Return the class probabilities from the lowest class on; of a Dask collection a Dask array."""
         return self._blockwise("predict_proba_ordered", X, start)
 
-    def _blockwise(self, name: str, X: Table, start: Params) -> Table:
+    def _blockwise(self, name: str, X: Any, start: Params) -> Any:
         """Return the result of a method of a classifier in memory for every block of rows."""
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
@@ -229,17 +233,17 @@ class DaskClassifier(HostClassifier):
             return X.map_blocks(of, drop_axis=1, meta=nothing)
         return X.map_blocks(of, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing)
 
-    def _fit_labels(self, X: Table, y: Column) -> None:
+    def _fit_labels(self, X: DaskCollection, y: DaskCollection) -> None:
         """Find the classes of all workers' labels, and the features."""
         begin_on_cluster(self, OrderedLabels(self.classes).fit(self._distinct(y)), X.shape[1])
         names = tables.column_names(X)
         arguments.keep_names(self, names, tables.names_as_text(X) if names is None else None)
 
-    def _header(self, X: object) -> Any:
+    def _header(self, X: DaskCollection) -> Table:
         """Return the first part without its rows: what it declares, Dask may not know."""
         return self.client.compute(delayed(tables.without_rows)(parts_of(X)[0])).result()
 
-    def _distinct(self, y: Column, name: str = "y") -> Column:
+    def _distinct(self, y: DaskCollection, name: str = "y") -> ArrayLike:
         """Return the labels that the workers have, each once."""
 
         def unmasked(block: object) -> Any:
@@ -251,7 +255,7 @@ class DaskClassifier(HostClassifier):
             return self._distinct_in_parts(y, name)
         return self.client.compute(da.unique(y.map_blocks(unmasked, meta=np.empty(0, y.dtype)))).result()
 
-    def _distinct_in_parts(self, y: Column, name: str) -> Column:
+    def _distinct_in_parts(self, y: DaskCollection, name: str) -> ArrayLike:
         """Return the labels of a series; raise ValueError if the order is sought, and parts state different ones."""
         import pandas as pd
 
@@ -264,7 +268,7 @@ class DaskClassifier(HostClassifier):
             raise ValueError(f"y must have the same ordered categories in all parts; got {both}. Pass classes=")
         return pd.concat(parts).drop_duplicates()
 
-    def _codes(self, y: Column) -> Column:
+    def _codes(self, y: DaskCollection) -> DaskCollection:
         """Return class codes, partitioned as the labels are."""
         labels, none = self._labels, np.empty(0, np.int32)
 
@@ -303,12 +307,12 @@ class DaskClassifier(HostClassifier):
         return da.map_blocks(times, array, _blocks_of(sample_weight), meta=of_class[:0])
 
 
-def parts_of(X: Table) -> list[Any]:
+def parts_of(X: DaskCollection) -> list[Any]:
     """Return the parts of a Dask array, frame or series, delayed."""
     parts = X.rechunk({1: -1}) if isinstance(X, da.Array) and X.ndim > 1 else X
     return list(np.ravel(np.asarray(parts.to_delayed(), dtype=object)))
 
 
-def _blocks_of(values: Any) -> da.Array:
+def _blocks_of(values: DaskCollection) -> da.Array:
     """Return one dimension of a Dask array, frame or series, partitioned as it is."""
     return values if isinstance(values, da.Array) else values.to_dask_array()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ordinal_objectives import decision, predictions, random_effects
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
 
@@ -39,7 +39,7 @@ def check_rounds(record: ThresholdRecord, n_rounds: int, instead: str) -> None:
         )
 
 
-def proba_of(record: ThresholdRecord, scores: FloatArray, n_iter: int, groups: Table = None) -> FloatArray:
+def proba_of(record: ThresholdRecord, scores: FloatArray, n_iter: int, groups: object = None) -> FloatArray:
     """Return class probabilities at the trees' scores after so many iterations, and the groups beside them."""
     loss, thresholds = record.ordinal_loss(), record.at(n_iter)
     if groups is not None:  # their columns stand alone, and not among the features of a classifier

@@ -12,7 +12,7 @@ import numpy as np
 from ordinal_objectives import random_effects
 from ordinal_objectives.adapters.arguments import Asked, given_options, spec_and_record
 from ordinal_objectives.adapters.training import CARRIED, bind_labels, labels_of
-from ordinal_objectives.aliases import FloatArray, Table
+from ordinal_objectives.aliases import FloatArray
 from ordinal_objectives.estimators.arguments import one_for_each
 from ordinal_objectives.threshold_solver.random_intercept import (
     RowsWithScores,
@@ -71,8 +71,8 @@ def bound_groups(
     params: Mapping[str, object],
     model: object,
     sets: Sequence[Any],
-    random_intercept: Table = None,
-    eval_random_intercept: Sequence[Table] | None = None,
+    random_intercept: object = None,
+    eval_random_intercept: Sequence[object] | None = None,
 ) -> Iterator[None]:
     """Let matrices carry the groups of their rows during a training.
 
@@ -115,7 +115,7 @@ def bound_groups(
 
 
 def _with_last_effects(
-    matrix: Any, groups: Table, record: ThresholdRecord, n_iter: int, scores: FloatArray, n_threads: int | None
+    matrix: Any, groups: object, record: ThresholdRecord, n_iter: int, scores: FloatArray, n_threads: int | None
 ) -> ThresholdRecord:
     """Return the record of a training on a matrix with the effects of the highest likelihood, given its scores."""
     weight = matrix.get_weight()

@@ -25,7 +25,6 @@ from ordinal_objectives.aliases import (
     IndexArray,
     IntArray,
     Params,
-    Table,
 )
 from ordinal_objectives.compare import MOST_CLASSES, classes_of, read_table
 from ordinal_objectives.estimators.held_out import Rows, hold_out
@@ -58,7 +57,7 @@ class Data:
 
     name: str
     labels: OrderedLabels
-    X: Table
+    X: pd.DataFrame
     y: IntArray
     fold: IndexArray
 
@@ -87,7 +86,7 @@ class Result:
     model: Estimator = None  # of the last fold
 
 
-def survey() -> tuple[str, Table, Table]:
+def survey() -> tuple[str, pd.DataFrame, pd.Series]:
     """Return 944 voters of the American National Election Study 1996, which statsmodels has, and their party."""
     from statsmodels.datasets import anes96
 
@@ -203,7 +202,7 @@ def models(backend: str, data: Data) -> dict[str, Callable[[], Estimator]]:
 
 
 def _fit(
-    name: str, model: Estimator, X: Table, y: IntArray, seed: int
+    name: str, model: Estimator, X: pd.DataFrame, y: IntArray, seed: int
 ) -> None:
     """Train a model; one that stops early is judged by rows that it holds out, as ordinal models do themselves."""
     given: Params = {}

@@ -68,7 +68,8 @@ def check_features(
 
 def check_same_categories(X: object, asked: object, columns: Columns) -> None:
     """Raise ValueError unless the columns that ``categorical_features`` asks for are those of the model."""
-    now, before = tables.places_of(header_of(X), asked), sorted(columns.levels)
+    header = X.header if isinstance(X, RowBlocks) else tables.as_table(X)
+    now, before = tables.places_of(header, asked), sorted(columns.levels)
     if now != before:
         raise ValueError(f"warm_start continues a model of categories in the columns {before}; got {now}")
 

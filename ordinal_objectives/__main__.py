@@ -46,10 +46,9 @@ def _compare(options: argparse.Namespace) -> None:
             f"{target_is} looks continuous: it holds {n_values} different numbers. Cut it into at most {MOST_CLASSES} "
             f"classes, or name all of them with --classes"
         )
-    found = compare_updates(
-        X, target, classes=classes_of(target, options.classes), cv=options.folds, rounds=options.rounds,
-        random_state=options.seed, progress=sys.stderr.isatty(),
-    )  # fmt: skip
+    classes = classes_of(target, options.classes)
+    given = {"cv": options.folds, "rounds": options.rounds, "random_state": options.seed}
+    found = compare_updates(X, target, classes=classes, progress=sys.stderr.isatty(), **given)
     print(f"{options.table.name}: {len(X)} rows, {X.shape[1]} columns")
     print(f"classes, lowest first: {', '.join(map(str, found.classes))}\n")
     table = found.summary()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, DataFrame, FloatArray, IndexArray, IntArray, LabelArray, Seed
 from ordinal_objectives.estimators.held_out import check_groups
 from ordinal_objectives.metrics import METRICS, Interval
 from ordinal_objectives.metrics.intervals import BootstrapSample, OfDraws
@@ -204,7 +204,7 @@ class AgreementReport(text_tables.Printed):
     pairs: dict[tuple[object, object], Interval]
     n_shared: dict[tuple[object, object], int]
 
-    def to_frame(self) -> Table:
+    def to_frame(self) -> DataFrame:
         """Return a pandas.DataFrame with a row for each pair: "kappa", "low", "high" and "rows"."""
         columns = dict(zip(("kappa", "low", "high"), zip(*self.pairs.values(), strict=True), strict=True))
         return extras.data_frame({**columns, "rows": list(self.n_shared.values())}, index=list(self.pairs))

@@ -113,7 +113,7 @@ class Columns:
         """The number that stands for a missing value in what :meth:`encode` returns, beside NaN."""
         return np.nan if self.levels else self.missing
 
-    def encode(self, X: Table, *, name: str = "X", refuse_new: bool = False, **checks: Any) -> Any:
+    def encode(self, X: object, *, name: str = "X", refuse_new: bool = False, **checks: Any) -> Any:
         """Return a table as the trees read it.
 
         Levels are the same if their values are: 1, 1.0 and True, but not 1 and "1". A level that the training did not
@@ -389,13 +389,13 @@ def _narrow_type(known: Collection[Level]) -> type | None:
 def float_type(X: Table, place: int) -> type | None:
     """Return the type of floats that a column, or its categories, are declared to have; None for any other."""
     types = tables.types_of(X)
-    dtype = X.dtype if types is None else list(types)[place]
+    dtype = getattr(X, "dtype", None) if types is None else list(types)[place]
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     dtype = getattr(dtype, "pyarrow_dtype", dtype)
     return _FLOATS.get(str(getattr(dtype, "value_type", dtype)))
 
 
-def as_dictionary(column: Column) -> Column:
+def as_dictionary(column: Column) -> Any:
     """Return a column of Arrow, or of pandas with Arrow's types, as one dictionary array; None if it is none."""
     arrow_type = getattr(getattr(column, "dtype", None), "pyarrow_dtype", getattr(column, "type", None))
     if not hasattr(arrow_type, "value_type") or not hasattr(arrow_type, "index_type"):

@@ -18,6 +18,7 @@ from sklearn.utils import check_consistent_length
 from ordinal_objectives import metrics, predictions
 from ordinal_objectives.aliases import (
     ArrayLike,
+    DataFrame,
     Estimator,
     FloatArray,
     IndexArray,
@@ -25,7 +26,7 @@ from ordinal_objectives.aliases import (
     LabelArray,
     Params,
     Seed,
-    Table,
+    Series,
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.held_out import Rows, hold_out, split_seed, take_rows
@@ -117,7 +118,7 @@ class UpdateComparison:
         validation.check_choice(hessian, HESSIANS, name="hessian")
         return _estimator(_Mode(trainer, update, hessian), self._settings, self.classes)
 
-    def to_frame(self) -> Table:
+    def to_frame(self) -> DataFrame:
         """Return a pandas.DataFrame with a row for each trainer, update, Hessian, fold and round.
 
         Columns: "training_loss" and "held_out_loss" (means over the rows), "mae" and "rps" of the rows held out,
@@ -140,7 +141,7 @@ class UpdateComparison:
         kinds = dict.fromkeys(_MEASURED, float) | dict.fromkeys(("round", *counters), "Int64")
         return extras.data_frame(columns).astype({name: kind for name, kind in kinds.items() if name in names})
 
-    def summary(self) -> Table:
+    def summary(self) -> DataFrame:
         """Return a pandas.DataFrame with a row for each mode, means over the folds.
 
         "held_out_loss", "mae", "rps" and "seconds" are all those after one round, "at_round": that with the lowest mean
@@ -210,7 +211,7 @@ def _mean_path(fits: list[_Fit], name: str) -> FloatArray:
 
 @documented
 def compare_updates(
-    X: Table,
+    X: object,
     y: ArrayLike,
     *,
     classes: ArrayLike | None = None,
@@ -423,7 +424,7 @@ def _estimator(mode: _Mode, settings: Params, classes: LabelArray) -> Estimator:
     return HistGradientBoostingOrdinalClassifier(max_iter=rounds, max_bins=bins, l2_regularization=l2, **common)
 
 
-def _train(trainer: str, model: Estimator, X: Table, y: LabelArray, tick: Callable[[int], None]) -> FloatArray:
+def _train(trainer: str, model: Estimator, X: object, y: LabelArray, tick: Callable[[int], None]) -> FloatArray:
     """Fit a classifier; return the seconds after 0, 1, ... rounds, the last of them with all that follows the trees."""
     start, seconds = time.perf_counter(), [0.0]
 
@@ -448,7 +449,7 @@ def _train(trainer: str, model: Estimator, X: Table, y: LabelArray, tick: Callab
     return np.array(known + [total] * (model.n_iter_ + 1 - len(known)))
 
 
-def _measure(model: Estimator, X: Table, codes: IntArray) -> dict[str, FloatArray]:
+def _measure(model: Estimator, X: object, codes: IntArray) -> dict[str, FloatArray]:
     """Return the mean loss of a model's predictions, and two metrics, after 0, 1, ... rounds."""
     loss, n_classes, one_score = model.trained_spec().loss, model.n_classes_, model.proportional_
     cpu = CPU(model.n_jobs)
@@ -478,7 +479,7 @@ def read_table(
     classes: list[str] | None,
     drop: list[str] | None = None,
     keep: list[str] | None = None,
-) -> tuple[Table, Table]:
+) -> tuple[DataFrame, Series]:
     """Read a CSV file: features, whose text becomes categories, and the target, the last column unless it is named.
 
     Rows without a target are left out; how many is printed. A class that is named is no missing value: "None", "NA".
@@ -516,7 +517,7 @@ def read_table(
     return X, target
 
 
-def _features(X: Table, drop: list[str], keep: list[str]) -> Table:
+def _features(X: DataFrame, drop: list[str], keep: list[str]) -> DataFrame:
     """Return the features without the columns to drop, and without ids and free text, which are printed."""
     for option, named in (("--drop", drop), ("--keep", keep)):
         unknown = [name for name in named if name not in X.columns]
@@ -537,13 +538,13 @@ def _features(X: Table, drop: list[str], keep: list[str]) -> Table:
     return X.drop(columns=found)
 
 
-def _text_columns(X: Table) -> list[str]:
+def _text_columns(X: DataFrame) -> list[str]:
     """Return the names of the columns that hold no numbers."""
     is_numeric = extras.optional("pandas", "demo").api.types.is_numeric_dtype
     return [name for name, kind in X.dtypes.items() if not is_numeric(kind)]
 
 
-def classes_of(target: Table, names: list[str] | None) -> ArrayLike | None:
+def classes_of(target: Series, names: list[str] | None) -> ArrayLike | None:
     """Return the classes that a command names, ``a b c`` or ``a,b,c``, in the target's type; None for its own order."""
     types = extras.optional("pandas", "demo").api.types
     numeric = types.is_numeric_dtype(target)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, IndexArray, IntArray, LabelArray
 from ordinal_objectives.estimators.labels import (
     OrderedLabels,
     assumed_order,
@@ -179,7 +179,7 @@ class OrdinalLabels:
 
     @classmethod
     def from_columns(
-        cls, answers: Table, *, classes: ArrayLike | None = None, unlabelled: str = "raise"
+        cls, answers: object, *, classes: ArrayLike | None = None, unlabelled: str = "raise"
     ) -> OrdinalLabels:
         """Return the shares that each row's classes have among its raters, who have a column each.
 
@@ -507,7 +507,7 @@ def _column(name: str, y: ArrayLike) -> LabelArray:
     return column
 
 
-def _columns_of(answers: Table) -> dict[str, ArrayLike]:
+def _columns_of(answers: Any) -> dict[str, ArrayLike]:
     """Return the columns of a table by their names, or numbers; raise ValueError if it is none."""
     is_frame = hasattr(answers, "columns")
     table = answers if is_frame else as_objects(answers, name="answers")

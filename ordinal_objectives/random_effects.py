@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, Level, Table
+from ordinal_objectives.aliases import DataFrame, Estimator, FloatArray, IndexArray, Level, Table
 from ordinal_objectives.columns import MISSING, codes_in, in_order, occurring
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.row_blocks import RowBlocks
@@ -47,7 +47,7 @@ class GroupColumn:
 
     @classmethod
     def learn(
-        cls, X: Table, asked: object, known: Sequence[GroupColumn] = (), missing: float = np.nan
+        cls, X: object, asked: object, known: Sequence[GroupColumn] = (), missing: float = np.nan
     ) -> tuple[GroupColumn, ...]:
         """Return the columns that ``random_intercept`` asks for; none where X is no table.
 
@@ -117,16 +117,16 @@ class GroupColumn:
         return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
 
 
-def as_groups(given: Table) -> Table:
+def as_groups(given: object) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""
-    given = validation.readable(given, name="random_intercept")
-    if hasattr(given, "shape") and len(given.shape) == 2:
-        return tables.as_table(given)
-    array = arrays.as_array(given, name="random_intercept")
+    groups = validation.readable(given, name="random_intercept")
+    if hasattr(groups, "shape") and len(groups.shape) == 2:
+        return tables.as_table(groups)
+    array = arrays.as_array(groups, name="random_intercept")
     return tables.as_table(array if array.ndim == 2 else array.reshape(-1, 1))
 
 
-def codes_beside(given: Table, columns: Sequence[GroupColumn]) -> Table:
+def codes_beside(given: object, columns: Sequence[GroupColumn]) -> Table:
     """Return the codes of groups that stand beside the features."""
     X, known = as_groups(given), [column.name for column in columns]
     if X.shape[1] != len(columns):
@@ -152,7 +152,7 @@ def encoded(X: Table, columns: Sequence[GroupColumn]) -> Table:
 
 def without_groups(X: Table, columns: Sequence[GroupColumn]) -> Table:
     """Return checked features that tell nothing about the groups."""
-    return tables.with_columns(X, {column.place: np.zeros(len(X)) for column in columns})
+    return tables.with_columns(X, {column.place: np.zeros(X.shape[0]) for column in columns})
 
 
 @dataclass(frozen=True, repr=False)
@@ -197,7 +197,7 @@ class RandomEffects:
         """Those of the training."""
         return self.column.groups
 
-    def to_frame(self) -> Table:
+    def to_frame(self) -> DataFrame:
         """Return effects and standard errors as a pandas frame with a row for each group."""
         found = {"effect": self.effects, "standard_error": self.standard_errors}
         return extras.optional("pandas", "demo").DataFrame(found, index=self.groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class RowBlocks:
     (300, 3)
     """
 
-    header: Table = None  # until the first block is read
+    header: Any = None  # until the first block is read
     _columns: Columns | None = None  # until they are known
 
     def __init__(self, blocks: Iterable[object]) -> None:
@@ -103,15 +103,15 @@ class RowBlocks:
             found[start:stop] = block[rows[start:stop] - first]
         return found
 
-    def tables(self) -> Iterator[object]:
-        """Read the blocks as they were given, one at a time."""
-        yield from map(collected, self._blocks)
+    def tables(self) -> Iterator[Table]:
+        """Read the blocks as tables with their own categories, one at a time."""
+        yield from map(tables.as_table, self._blocks)
 
     def encoded(self, columns: Columns) -> RowBlocks:
         """Return the same blocks, whose categories are numbers."""
         return _EncodedBlocks(self, columns)
 
-    def _numbers(self, table: Table) -> RealArray:
+    def _numbers(self, table: object) -> RealArray:
         """Return a block as an array; before its categories are known it does not matter what stands for them."""
         columns = self._columns
         if columns is None:
@@ -163,6 +163,6 @@ def blocks_of(X: RealArray | RowBlocks) -> Iterable[tuple[int, RealArray]]:
     return X if isinstance(X, RowBlocks) else [(0, X)]
 
 
-def header_of(X: object) -> Table:
+def header_of(X: object) -> object:
     """Return what scikit-learn reads names and number of features from: the header of RowBlocks, or the table."""
     return X.header if isinstance(X, RowBlocks) else X

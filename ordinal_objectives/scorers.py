@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator
 from ordinal_objectives.estimators.class_order import classes_in_order, columns_in_order, response_of
 from ordinal_objectives.estimators.wrappers import weighs_costs
 from ordinal_objectives.eval_metric import warn_of_costs
@@ -128,7 +128,7 @@ class OrdinalScorer(RoutedScorer):
         )
 
     def __call__(
-        self, estimator: Estimator, X: Table, y_true: ArrayLike, sample_weight: ArrayLike | None = None
+        self, estimator: Estimator, X: object, y_true: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted estimator.
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy.sparse import issparse
@@ -30,21 +30,21 @@ and dates numbers, by X[name] = (X[name] - pandas.Timestamp("2020-01-01")).dt.da
 _OF_ENGINE = f"{OF_HOSTS}; columns that categorical_features names may hold strings"
 
 
-def _names(X: Table) -> Any:
+def _names(X: object) -> Any:
     """Return the names of the columns of a frame or an Arrow table; None of what names none."""
     return X.schema.names if _is_arrow(X) else getattr(X, "columns", None)
 
 
-def types_of(X: Table) -> Any:
+def types_of(X: object) -> Any:
     """Return the types of the columns of a frame or an Arrow table; None of what has one for all."""
     return X.schema.types if _is_arrow(X) else getattr(X, "dtypes", None)
 
 
-def _is_arrow(X: Table) -> bool:
+def _is_arrow(X: object) -> TypeGuard[Any]:
     return hasattr(getattr(X, "schema", None), "types")
 
 
-def column_kinds(X: Table) -> Iterator[tuple[Level, object, str]]:
+def column_kinds(X: object) -> Iterator[tuple[Level, object, str]]:
     """Yield name, type and kind of every column.
 
     Parameters
@@ -82,19 +82,19 @@ def is_ordered(X: Table, place: int) -> bool:
     return bool(getattr(getattr(dtype, "pyarrow_dtype", dtype), "ordered", False))
 
 
-def column_names(X: Table) -> list[str] | None:
+def column_names(X: object) -> list[str] | None:
     """Return the names of the columns of a frame or an Arrow table; None unless all are strings, as scikit-learn."""
     names = _names(X)
     return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
 
 
-def names_as_text(X: Table) -> list[str] | None:
+def names_as_text(X: object) -> list[str] | None:
     """Return the names of the columns, numbers as text; None of what names none."""
     names = _names(X)
     return None if names is None else [str(name) for name in names]
 
 
-def describe_column(X: Table, place: int) -> str:
+def describe_column(X: object, place: int) -> str:
     """Return a column's name, or else its number, in the words of a message."""
     names = _names(X)
     return f"column {place}" if names is None else f"column {names[place]!r}"
@@ -104,10 +104,11 @@ def without_rows(X: Table) -> Table:
     """Return a table with the columns of X and no rows, which does not keep X in memory as a slice would."""
     if _is_arrow(X):
         return X.schema.empty_table()
-    return X.clear() if callable(getattr(X, "clear", None)) else X[:0].copy()  # polars; pandas, NumPy
+    clear = getattr(X, "clear", None)
+    return clear() if callable(clear) else X[:0].copy()  # polars; pandas, NumPy
 
 
-def refuse_text_and_dates(X: Table, *, name: str = "X", hint: str = OF_HOSTS) -> None:
+def refuse_text_and_dates(X: object, *, name: str = "X", hint: str = OF_HOSTS) -> None:
     """Raise ValueError for masked entries, and for columns that neither XGBoost nor LightGBM takes, by name and type.
 
     ``name`` is that of the argument, ``hint`` what else to do. An array of objects of other types is a TypeError.
@@ -119,7 +120,7 @@ def refuse_text_and_dates(X: Table, *, name: str = "X", hint: str = OF_HOSTS) ->
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def read_numbers(X: Table, *, name: str = "X", hint: str = _OF_ENGINE, **checks: object) -> Any:
+def read_numbers(X: object, *, name: str = "X", hint: str = _OF_ENGINE, **checks: object) -> Any:
     """Return features that are numbers as float32 or float64, (n_samples, n_features), an array or a sparse matrix.
 
     NumPy would read the codes or the labels of a category, the digits of a string and the ticks of a date as
@@ -140,18 +141,18 @@ def read_numbers(X: Table, *, name: str = "X", hint: str = _OF_ENGINE, **checks:
     TypeError
         If an array of objects holds what is neither a string nor a number.
     """
-    X = as_table(X)
-    refuse_but_numbers(X, name=name, hint=hint)
-    if hasattr(X, "iloc"):  # scikit-learn warns of sparse columns
-        sparse = [i for i, dtype in enumerate(X.dtypes) if str(dtype).startswith("Sparse")]
-        X = with_columns(X, {i: np.asarray(X.iloc[:, i]) for i in sparse})
-    numbers_of = check_array(X, input_name=name, ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
+    table = as_table(X)
+    refuse_but_numbers(table, name=name, hint=hint)
+    if hasattr(table, "iloc"):  # scikit-learn warns of sparse columns
+        sparse = [i for i, dtype in enumerate(types_of(table)) if str(dtype).startswith("Sparse")]
+        table = with_columns(table, {i: np.asarray(table.iloc[:, i]) for i in sparse})
+    numbers_of = check_array(table, input_name=name, ensure_all_finite=False, dtype=[np.float64, np.float32], **checks)
     if issparse(numbers_of):
         return numbers_of
     return np.require(numbers_of, requirements="A")  # any strides of whole entries: fields of records have others
 
 
-def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
+def refuse_but_numbers(values: object, *, name: str, hint: str) -> None:
     """Raise ValueError if features or targets hold anything but numbers, booleans and missing values.
 
     Parameters
@@ -177,41 +178,42 @@ def refuse_but_numbers(values: Column, *, name: str, hint: str) -> None:
         raise ValueError(f"{allowed}; got {first_few(strange)}. {hint}")
 
 
-def as_table(X: Table, *, name: str = "X") -> Table:
+def as_table(X: object, *, name: str = "X") -> Table:
     """Return features as an array, a sparse matrix, a frame or an Arrow table; raise ValueError if they are none.
 
     Anything else, such as a list or a tensor, is read by the protocol of arrays.
     """
-    X = collected(X, name=name)
-    is_series = hasattr(X, "iloc")
-    if not (isinstance(X, np.ndarray) or issparse(X) or hasattr(X, "columns")):
-        X = arrays.as_array(X, name=name)
-    if len(X.shape) != 2:
+    given = collected(X, name=name)
+    is_table = isinstance(given, np.ndarray) or issparse(given) or hasattr(given, "columns")
+    table: Table = given if is_table else arrays.as_array(given, name=name)
+    if len(table.shape) != 2:
+        is_series = hasattr(given, "iloc")
         ways = "X.to_frame(), a row X.iloc[[i]]" if is_series else "X.reshape(-1, 1), a row X.reshape(1, -1)"
         raise ValueError(
-            f"Expected 2D array or table {name}; got shape {X.shape}. Reshape your data: a column is {ways}"
+            f"Expected 2D array or table {name}; got shape {table.shape}. Reshape your data: a column is {ways}"
         )
-    check_table(X, name=name)
-    return X
+    check_table(table, name=name)
+    return table
 
 
-def check_table(X: Table, *, name: str = "X") -> None:
+def check_table(X: object, *, name: str = "X") -> None:
     """Raise ValueError if features are masked or complex, or columns have one name."""
     refuse_masked(X, name=name)
-    if getattr(getattr(X, "dtype", None), "kind", None) == "c":
-        raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {X.dtype}")
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", None) == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers; got an array of type {dtype}")
     names = _names(X)
     twice = [] if names is None else [repr(name) for name, n in Counter[Level](names).items() if n > 1]
     if twice:
         raise ValueError(f"{name} must have columns of different names; got more than one called {first_few(twice)}")
 
 
-def _strange(X: Table, kinds: tuple[str, ...], allowed: str) -> list[str]:
+def _strange(X: object, kinds: tuple[str, ...], allowed: str) -> list[str]:
     """Return the columns of some kinds, or what an array holds that is no number, in the words of a message."""
     if hasattr(X, "columns"):
         return [f"column {name!r} of type {dtype}" for name, dtype, kind in column_kinds(X) if kind in kinds]
     if is_no_number(X):
-        return [f"an array of type {X.dtype}"]
+        return [f"an array of type {getattr(X, 'dtype', None)}"]
     if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
         return []
     strange = [value for value in X.ravel() if value is not None and not isinstance(value, NUMBERS)][:1]
@@ -234,17 +236,18 @@ def with_columns(X: Table, columns: Mapping[int, Column]) -> Table:
         for place, values in columns.items():
             changed[:, place] = values
         return changed
-    if hasattr(X, "isetitem"):  # pandas
-        X = X.copy(deep=False)
+    frame: Any = X
+    if hasattr(frame, "isetitem"):  # pandas
+        frame = frame.copy(deep=False)
     for place, values in columns.items():
-        if hasattr(X, "isetitem"):
-            X.isetitem(place, getattr(values, "array", values))  # without the index of a series
-        elif hasattr(X, "with_columns"):  # polars
-            column = X.to_series(place)
-            X = X.with_columns(type(column)(column.name, values))
+        if hasattr(frame, "isetitem"):
+            frame.isetitem(place, getattr(values, "array", values))  # without the index of a series
+        elif hasattr(frame, "with_columns"):  # polars
+            column = frame.to_series(place)
+            frame = frame.with_columns(type(column)(column.name, values))
         else:
-            X = X.set_column(place, X.schema.names[place], values if hasattr(values, "type") else [values])
-    return X
+            frame = frame.set_column(place, frame.schema.names[place], values if hasattr(values, "type") else [values])
+    return frame
 
 
 def column_at(X: Table, place: int) -> Column:
@@ -253,7 +256,7 @@ def column_at(X: Table, place: int) -> Column:
         return X.iloc[:, place]
     if hasattr(X, "to_series"):  # polars
         return X.to_series(place)
-    if hasattr(X, "schema"):  # Arrow
+    if _is_arrow(X):
         return readable(X.column(place), name="X")
     if not issparse(X):
         return X[:, place]
@@ -288,7 +291,7 @@ def places_of(X: Table, asked: object, *, name: str = "categorical_features") ->
     return sorted({int(place) for place in places})
 
 
-def refuse_other_order(known: Sequence[str] | None, X: Table, *, name: str = "X") -> None:
+def refuse_other_order(known: Sequence[str] | None, X: object, *, name: str = "X") -> None:
     """Raise ValueError if rows have the columns of the training in another order, also where their names are numbers.
 
     Parameters

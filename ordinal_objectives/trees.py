@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ordinal_objectives import _core
-from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray, Table
+from ordinal_objectives.aliases import BoolArray, FloatArray, IndexArray, IntArray, NDArray, Params, RealArray
 from ordinal_objectives.row_blocks import RowBlocks, blocks_of
 from ordinal_objectives.utils import public_names
 
@@ -261,7 +261,13 @@ class TreeEnsemble:
         return leaves
 
     def _run(
-        self, X: Table, scores: FloatArray, leaves: IntArray | None, first: int, last: int, n_threads: int
+        self,
+        X: RealArray | RowBlocks,
+        scores: FloatArray,
+        leaves: IntArray | None,
+        first: int,
+        last: int,
+        n_threads: int,
     ) -> None:
         first_node, *nodes = self._packed
         for start, block in blocks_of(X):

@@ -14,7 +14,7 @@ from catboost import CatBoost, FeaturesData, Pool
 
 from ordinal_objectives.adapters import prediction
 from ordinal_objectives.adapters.arguments import refuse_parameters
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Params, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Params
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import files, shared_docs, validation
 
@@ -227,16 +227,17 @@ def as_model(init_model: object) -> CatBoost:
 # Predictions
 
 
-def rows_for(model: CatBoost, data: Table, name: str = "data") -> Pool:
+def rows_for(model: CatBoost, data: object, name: str = "data") -> Pool:
     """Return rows to predict as a pool; raise ValueError for other columns: CatBoost skips what the model lacks."""
     validation.refuse_masked(data, name=name)
+    pool: Any = data
     if not isinstance(data, Pool):
-        data = validation.collected(data, name=name)
-        kinds = ("cat", "text", "embedding") if not isinstance(data, FeaturesData) else ()
-        data = Pool(data, **{f"{kind}_features": getattr(model, f"get_{kind}_feature_indices")() for kind in kinds})
-    if data.num_col() != len(model.feature_names_):
-        raise ValueError(f"{name} must have the model's {len(model.feature_names_)} columns; got {data.num_col()}")
-    return data
+        rows = validation.collected(data, name=name)
+        kinds = ("cat", "text", "embedding") if not isinstance(rows, FeaturesData) else ()
+        pool = Pool(rows, **{f"{kind}_features": getattr(model, f"get_{kind}_feature_indices")() for kind in kinds})
+    if pool.num_col() != len(model.feature_names_):
+        raise ValueError(f"{name} must have the model's {len(model.feature_names_)} columns; got {pool.num_col()}")
+    return pool
 
 
 def predict_raw(
@@ -256,7 +257,7 @@ def baseline_of(pool: Pool) -> FloatArray:
 
 
 @shared_docs.documented
-def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> FloatArray:
+def predict_proba(model: CatBoost, data: object, n_trees: int | None = None) -> FloatArray:
     """Return class probabilities of a model that carries its thresholds.
 
     Parameters
@@ -288,7 +289,7 @@ def predict_proba(model: CatBoost, data: Table, n_trees: int | None = None) -> F
     return _proba_of(model, threshold_record(model), data, n_trees)
 
 
-def _proba_of(model: CatBoost, record: ThresholdRecord, data: Table, n_trees: int | None) -> FloatArray:
+def _proba_of(model: CatBoost, record: ThresholdRecord, data: object, n_trees: int | None) -> FloatArray:
     record.check_start(False, "model")
     n = record.n_iterations if n_trees is None else validation.check_integer("n_trees", n_trees, 0)
     record.at(n)  # before CatBoost is asked for more trees than there are
@@ -298,7 +299,7 @@ def _proba_of(model: CatBoost, record: ThresholdRecord, data: Table, n_trees: in
 @shared_docs.documented(like=predict_proba)
 def predict(
     model: CatBoost,
-    data: Table,
+    data: object,
     n_trees: int | None = None,
     *,
     decision_rule: str = "median",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import tables
 from ordinal_objectives.adapters.cb.host import CATBOOST
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, FloatArray, NDArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, FloatArray, NDArray, Seed
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.description import ClassifierDescription
 from ordinal_objectives.estimators.host import GivenRows
@@ -152,12 +152,12 @@ min_data_in_leaf, random_strength, one_hot_max_size
     @arguments.explains_keywords
     def fit(
         self,
-        X: Table,
-        y: Column,
+        X: object,
+        y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
         baseline: ArrayLike | None = None,
-        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_set: Sequence[tuple[object, ArrayLike]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         baseline_eval_set: list[Any] | None = None,
         groups: ArrayLike | None = None,
@@ -222,7 +222,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         check_is_fitted(self)
         return np.asarray(self.booster_.get_feature_importance(type="PredictionValuesChange"))
 
-    def score_contributions(self, X: Table) -> FloatArray:
+    def score_contributions(self, X: object) -> FloatArray:
         """Return what each feature adds to the score of the trees by CatBoost's SHAP values, and last the base.
 
         Parameters

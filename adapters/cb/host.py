@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from catboost import CatBoost, CatBoostClassifier, Pool
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 
 from ordinal_objectives import tables
 from ordinal_objectives.adapters.arguments import check_same_columns
@@ -66,7 +66,7 @@ class CatBoostHost(Host):
         if reset:
             model._places = {name: _places(X, name, getattr(model, name)) for name in _COLUMNS}
         named = [name for name in _COLUMNS if model._places[name]]
-        if named and issparse(X):
+        if named and validation.is_sparse(X):
             raise ValueError(f"X must be a table or an array where {named[0]} names columns; got a sparse matrix")
         unnamed = set(tables.places_of(X, tables.FROM_DTYPE)) - set(model._places["cat_features"])
         if reset and unnamed:
@@ -128,7 +128,7 @@ class CatBoostHost(Host):
     def pool(self, model: Estimator, X: Table, **given: Any) -> Pool:
         """Return checked features as CatBoost reads them, with labels, weights and start scores of rows."""
         given |= {"thread_count": _n_threads(model)}
-        if issparse(X):  # CatBoost knows SciPy's matrices with short indices
+        if validation.is_sparse(X):  # CatBoost knows SciPy's matrices with short indices
             data = np.require(X.data, requirements="W")  # those that joblib shares with processes are read-only
             X = csr_matrix((data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
         elif any(model._places.values()):

@@ -13,7 +13,7 @@ from ordinal_objectives.adapters.cb import booster as cb_booster
 from ordinal_objectives.adapters.cb.objective import OrdinalObjective
 from ordinal_objectives.adapters.cb.training import CatBoostTraining, RoundMetric
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.aliases import ArrayLike, Params, Table
+from ordinal_objectives.aliases import ArrayLike, Params
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.extras import round_bar
@@ -23,7 +23,7 @@ from ordinal_objectives.utils.validation import collected, refuse_masked
 
 @documented
 def train(
-    pool: Pool | tuple[Table, ArrayLike],
+    pool: Pool | tuple[object, ArrayLike],
     params: Mapping[str, Any] | None = None,
     iterations: int | None = None,
     *,
@@ -102,7 +102,7 @@ def train(
 
 def train_spec(
     asked: arguments.Asked,
-    pool: Pool | tuple[Table, ArrayLike],
+    pool: Pool | tuple[object, ArrayLike],
     params: Mapping[str, Any] | None,
     iterations: int | None,
     *,

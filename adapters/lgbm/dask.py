@@ -21,7 +21,7 @@ import lightgbm
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from ordinal_objectives.aliases import Column, FloatArray, Params, Table
+from ordinal_objectives.aliases import FloatArray, Params, Table
 from ordinal_objectives.utils import documented, extras
 
 try:
@@ -38,6 +38,7 @@ from ordinal_objectives.adapters.arguments import Asked, check_same_names
 from ordinal_objectives.adapters.collective import Collective
 from ordinal_objectives.adapters.dask import (
     DaskClassifier,
+    DaskCollection,
     DaskData,
     fault_of_rows,
     numbers_of_rows,
@@ -128,14 +129,12 @@ def _train(client: distributed.Client, given: _Given, training: _Parts, evaluate
         started = await client.run(_start_tracker, len(addresses), hosts[0], workers=addresses[:1])
         connect = started[addresses[0]]
         of_sets = {a: [None if placed is None else placed[a] for placed in sets] for a in addresses}
-        futures = [
-            client.submit(
-                _train_here, sent, workers[address], of_sets[address], sample,
-                {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address],
-                workers=[address], allow_other_workers=False, pure=False,
-            )
-            for i, address in enumerate(addresses)
-        ]  # fmt: skip
+        futures = []
+        for i, address in enumerate(addresses):
+            rows = workers[address], of_sets[address], sample
+            here = {**connect, "dmlc_task_id": f"{i:08}"}, hosts[i], threads[address]
+            pinned = {"workers": [address], "allow_other_workers": False, "pure": False}
+            futures.append(client.submit(_train_here, sent, *rows, *here, **pinned))
         try:
             found = await client.gather(futures, asynchronous=True)
         except Exception as error:
@@ -281,10 +280,8 @@ def _train_here(
         train_set, *valid_sets = fail_together(workers, datasets)
         history, trees = Params(), TreesOfRounds()
         watching = [*([lightgbm.record_evaluation(history)] if valid_sets else []), trees]
-        booster = train_spec(
-            asked, params | _network(workers, host), train_set, n_rounds, valid_sets=valid_sets or None,
-            callbacks=[*watching, *callbacks], **options,
-        )  # fmt: skip
+        options |= {"valid_sets": valid_sets or None, "callbacks": [*watching, *callbacks]}
+        booster = train_spec(asked, params | _network(workers, host), train_set, n_rounds, **options)
         return _Trained(booster, history, trees) if workers.rank == 0 else None
 
 
@@ -362,12 +359,12 @@ importance_type, early_stopping_round
     @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
-        X: Table,
-        y: Column,
+        X: DaskCollection,
+        y: DaskCollection,
         *,
         sample_weight: Any = None,
         init_score: Any = None,
-        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_set: list[tuple[DaskCollection, DaskCollection]] | None = None,
         eval_sample_weight: list[Any] | None = None,
         eval_init_score: list[Any] | None = None,
         categorical_feature: list[str] | list[int] | str = "auto",

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives import threads
 from ordinal_objectives.adapters.lgbm.host import LIGHTGBM
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, NDArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, NDArray, Seed
 from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.host import GivenRows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
@@ -143,12 +143,12 @@ importance_type
     @arguments.explains_keywords
     def fit(
         self,
-        X: Table,
-        y: Column,
+        X: object,
+        y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
-        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_set: Sequence[tuple[object, ArrayLike]] | None = None,
         eval_X: Any = None,
         eval_y: Any = None,
         eval_names: list[str] | str | None = None,

@@ -172,7 +172,7 @@ def check_metrics(params: Mapping[str, Any]) -> Params:
 _READ = re.compile(r"u?int(8|16|32|64)|float|double|bool|U?Int(8|16|32|64)|Float(32|64)|Boolean")
 
 
-def check_columns(X: Table, name: str = "X") -> None:
+def check_columns(X: object, name: str = "X") -> None:
     """Raise ValueError if a polars frame or an Arrow table has a column over which LightGBM ends the process."""
     if not hasattr(X, "columns") or hasattr(X, "iloc"):
         return
@@ -185,7 +185,7 @@ def check_columns(X: Table, name: str = "X") -> None:
         )
 
 
-def check_rows(data: Table, name: str) -> None:
+def check_rows(data: object, name: str) -> None:
     """Raise ValueError if rows hold what LightGBM does not read.
 
     Parameters
@@ -293,7 +293,7 @@ def check_signs(params: Mapping[str, Any], data: lightgbm.Dataset) -> None:
         raise ValueError(f"monotone_constraints must be 0 for categories, which have no order; got {signs!r}")
 
 
-def category_places(X: Table) -> list[int]:
+def category_places(X: object) -> list[int]:
     """Return the columns of a pandas frame that have a category type."""
     return [i for i, (_, _, kind) in enumerate(column_kinds(X)) if kind == "category"] if hasattr(X, "iloc") else []
 

@@ -10,7 +10,7 @@ from ordinal_objectives import threads
 from ordinal_objectives.adapters.lgbm import prediction
 from ordinal_objectives.adapters.lgbm.training import LightGBMTraining, ThresholdCallback
 from ordinal_objectives.adapters.objective import OrdinalObjectiveBase
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray
 from ordinal_objectives.utils import shared_docs
 
 
@@ -83,7 +83,7 @@ class OrdinalObjective(OrdinalObjectiveBase):
     def predict(
         self,
         booster: lightgbm.Booster,
-        data: Table,
+        data: object,
         num_iteration: int | None = None,
         *,
         decision_rule: str = "median",

@@ -16,7 +16,7 @@ import numpy as np
 from ordinal_objectives import predictions, tables, threads, trees
 from ordinal_objectives.adapters import arguments, prediction
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, NDArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import shared_docs, validation
 
@@ -51,21 +51,21 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_gates.clear)
 
 
-def rows_for(booster: lightgbm.Booster, data: Table) -> Table:
+def rows_for(booster: lightgbm.Booster, data: object) -> Any:
     """Return rows to predict as a booster reads them, by the levels that it was trained on.
 
     LightGBM reads columns by their places, whatever their names.
     """
-    data = validation.collected(data, name="data")
-    input_checks.check_rows(data, "data")
-    names, given = booster.feature_name(), tables.column_names(data)
+    rows = validation.collected(data, name="data")
+    input_checks.check_rows(rows, "data")
+    names, given = booster.feature_name(), tables.column_names(rows)
     if given is not None and not input_checks.are_made_up(names):
         arguments.check_same_names(names, input_checks.written_names(given))
-    tables.refuse_other_order(names, data, name="data")
-    return input_checks.with_codes(data, booster.pandas_categorical, name="data")
+    tables.refuse_other_order(names, rows, name="data")
+    return input_checks.with_codes(rows, booster.pandas_categorical, name="data")
 
 
-def predict_raw(booster: lightgbm.Booster, data: Table, start: int, stop: int, **params: Any) -> NDArray[Any]:
+def predict_raw(booster: lightgbm.Booster, data: object, start: int, stop: int, **params: Any) -> NDArray[Any]:
     """Return what iterations ``start`` to ``stop - 1`` add to the score, (n_samples,).
 
     With ``pred_leaf=True`` it is the leaf of each row in each of these iterations, (n_samples, stop - start).
@@ -81,7 +81,7 @@ def predict_raw(booster: lightgbm.Booster, data: Table, start: int, stop: int, *
 def predict_scores(
     booster: lightgbm.Booster,
     record: ThresholdRecord,
-    data: Table,
+    data: object,
     start: int,
     stop: int,
     **params: Any,
@@ -116,7 +116,7 @@ def _vectors_of(booster: lightgbm.Booster, record: ThresholdRecord, tree: int) -
     return np.repeat(values[:, np.newaxis], record.n_classes - 1, axis=1)
 
 
-def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -> FloatArray:
+def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: object) -> FloatArray:
     """Return the shifts of some rows by all iterations of a booster, (n_samples, n_classes - 1).
 
     Raises
@@ -135,9 +135,9 @@ def shifts_of(booster: lightgbm.Booster, record: ThresholdRecord, data: Table) -
 def proba_of(
     booster: lightgbm.Booster,
     record: ThresholdRecord,
-    data: Table,
+    data: object,
     num_iteration: int | None,
-    random_intercept: Table = None,
+    random_intercept: object = None,
 ) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     end = lgbm_booster.iterations_of(booster, num_iteration)
@@ -150,7 +150,7 @@ def proba_of(
 @shared_docs.documented
 @threads.one_thread_after_fork()
 def predict_proba(
-    booster: lightgbm.Booster, data: Table, num_iteration: int | None = None, *, random_intercept: Table = None
+    booster: lightgbm.Booster, data: object, num_iteration: int | None = None, *, random_intercept: object = None
 ) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
@@ -193,12 +193,12 @@ def predict_proba(
 @shared_docs.documented(like=predict_proba)
 def predict(
     booster: lightgbm.Booster,
-    data: Table,
+    data: object,
     num_iteration: int | None = None,
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
-    random_intercept: Table = None,
+    random_intercept: object = None,
 ) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 

@@ -67,8 +67,8 @@ def train(
     shift_penalty: str = "ridge",
     max_shifts: int | None = None,
     labels: OrdinalLabels | None = None,
-    random_intercept: Table = None,
-    eval_random_intercept: Sequence[Table] | None = None,
+    random_intercept: object = None,
+    eval_random_intercept: Sequence[object] | None = None,
     progress: bool = False,
 ) -> lightgbm.Booster:
     r"""Train an ordinal model: :func:`lightgbm.train` with objective, callback and metric in place.

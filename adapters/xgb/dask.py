@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeGuard
 
 import numpy as np
 import xgboost
-from scipy.sparse import issparse
 
-from ordinal_objectives.aliases import Column, Table
 from ordinal_objectives.utils import documented, extras
 
 try:
@@ -32,6 +30,7 @@ from ordinal_objectives.adapters.arguments import Asked, check_same_names, given
 from ordinal_objectives.adapters.dask import (
     LARGEST,
     DaskClassifier,
+    DaskCollection,
     DaskData,
     fault_of_rows,
     numbers_of_rows,
@@ -47,7 +46,7 @@ from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
-from ordinal_objectives.utils.validation import collected, first_few
+from ordinal_objectives.utils.validation import collected, first_few, is_sparse
 
 __all__ = ["DaskXGBOrdinalClassifier", "train"]
 
@@ -256,24 +255,24 @@ def _misread(kind: str, values: Any) -> str | None:
     for dtype in values.dtypes if hasattr(values, "columns") else [getattr(values, "dtype", None)]:
         if isinstance(dtype, np.dtype) and not dtype.isnative:
             return f"{name} must be in the byte order of the machine; got {dtype.str}"
-    if issparse(values) and collected(values).nnz < values.nnz:
+    if is_sparse(values) and collected(values).nnz < values.nnz:
         return f"{name} must store each entry once, of which XGBoost takes one and not their sum"
     return None
 
 
-def _floats(data: Table) -> Iterator[Any]:
+def _floats(data: object) -> Iterator[Any]:
     """Yield the floats in the features of a part, if they are in memory, without a copy of all of them."""
     if _is_pandas(data):
         for _, column in data.items():
             if column.dtype.kind == "f":
                 yield column.to_numpy(dtype=np.float64, na_value=np.nan)
         return
-    values = data.data if issparse(data) else data
+    values = data.data if is_sparse(data) else data
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         yield values
 
 
-def _columns(data: Table) -> _Columns:
+def _columns(data: Any) -> _Columns:
     """Return the columns of a part, by the text of their names in a pandas frame and else by their numbers."""
     if not _is_pandas(data):
         return dict.fromkeys(range(data.shape[1]))
@@ -281,7 +280,7 @@ def _columns(data: Table) -> _Columns:
     return {str(name): dtype.categories.tolist() if hasattr(dtype, "categories") else None for name, dtype in dtypes}
 
 
-def _is_pandas(data: object) -> bool:
+def _is_pandas(data: object) -> TypeGuard[Any]:
     return type(data).__module__.partition(".")[0] == "pandas"
 
 
@@ -369,12 +368,12 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
     @arguments.explains_keywords
     def fit(  # type: ignore[override]
         self,
-        X: Table,
-        y: Column,
+        X: DaskCollection,
+        y: DaskCollection,
         *,
         sample_weight: Any = None,
         base_margin: Any = None,
-        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_set: list[tuple[DaskCollection, DaskCollection]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
         xgb_model: Any = None,
@@ -456,7 +455,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)
         return self
 
-    def _columns_of(self, X: Table) -> Columns:
+    def _columns_of(self, X: DaskCollection) -> Columns:
         """Return the columns that the first part declares, with the codes that all parts have."""
         header = self._header(X)
         check_same_names(tables.names_as_text(X), tables.names_as_text(header), name="each part of X")
@@ -469,7 +468,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         occurring = {place: in_order(set().union(*(one.levels[place] for one in found))) for place in places}
         return replace(columns, levels={**columns.levels, **occurring})
 
-    def _codes_of(self, X: Table, *, refuse_new: bool = False) -> Table:
+    def _codes_of(self, X: DaskCollection, *, refuse_new: bool = False) -> DaskCollection:
         """Return rows with codes in place of levels; without levels as they are."""
         if not self.columns_.levels:
             return X
@@ -499,7 +498,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         return xgboost.dask.DaskQuantileDMatrix(self.client, X, codes, max_bin=self.max_bin, ref=like, **options)
 
 
-def _encoded(columns: Columns, refuse_new: bool, part: Table) -> Table:
+def _encoded(columns: Columns, refuse_new: bool, part: Any) -> Any:
     """Return a part of some rows as numbers, a frame as a frame."""
     codes = columns.encode(part, refuse_new=refuse_new, ensure_min_samples=0)
     return type(part)(codes, columns=part.columns, index=part.index) if hasattr(part, "iloc") else codes

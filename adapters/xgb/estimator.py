@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb.host import XGBOOST
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Column, IntArray, NDArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, IntArray, NDArray, Seed
 from ordinal_objectives.estimators import arguments, new_groups
 from ordinal_objectives.estimators.host import GivenRows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
@@ -144,12 +145,12 @@ importance_type, early_stopping_rounds, callbacks
     @arguments.explains_keywords
     def fit(
         self,
-        X: Table,
-        y: Column,
+        X: object,
+        y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
         base_margin: ArrayLike | None = None,
-        eval_set: list[tuple[Table, Column]] | None = None,
+        eval_set: Sequence[tuple[object, ArrayLike]] | None = None,
         sample_weight_eval_set: list[Any] | None = None,
         base_margin_eval_set: list[Any] | None = None,
         groups: ArrayLike | None = None,
@@ -279,7 +280,7 @@ importance_type, early_stopping_rounds, callbacks
 
     @shared_docs.documented
     @one_thread_after_fork()
-    def apply(self, X: Table) -> IntArray:
+    def apply(self, X: object) -> IntArray:
         """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
 
         Trees of one round that grew in parallel have a column each.

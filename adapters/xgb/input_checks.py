@@ -14,7 +14,7 @@ import xgboost
 
 from ordinal_objectives.adapters import arguments
 from ordinal_objectives.adapters.xgb import booster as xgb_booster
-from ordinal_objectives.aliases import JSON, Level, RealArray, Table
+from ordinal_objectives.aliases import JSON, Level, RealArray
 from ordinal_objectives.utils import files
 
 
@@ -24,7 +24,7 @@ def check_finite(X: RealArray, missing: float) -> None:
         raise ValueError("XGBoost refuses X: Input data contains `inf` or a value too large for float32")
 
 
-def check_matrix(booster: xgboost.Booster, data: Table) -> None:
+def check_matrix(booster: xgboost.Booster, data: object) -> None:
     """Raise TypeError unless this is an XGBoost matrix, and ValueError if it has columns that the booster lacks."""
     if not isinstance(data, xgboost.DMatrix):
         raise TypeError(f"data must be an xgboost.DMatrix; got {type(data).__name__}: pass xgboost.DMatrix(data)")

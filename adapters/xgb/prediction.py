@@ -13,7 +13,7 @@ import xgboost
 from ordinal_objectives import predictions, threads, trees
 from ordinal_objectives.adapters import arguments, prediction
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, outputs
-from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray, Table
+from ordinal_objectives.aliases import JSON, ArrayLike, FloatArray, IndexArray, NDArray, RealArray
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
 
@@ -182,7 +182,7 @@ def proba_of(
     record: ThresholdRecord,
     data: xgboost.DMatrix,
     iteration_range: tuple[int, int] | None,
-    random_intercept: Table = None,
+    random_intercept: object = None,
 ) -> FloatArray:
     """Return class probabilities of a booster whose record is known; see :func:`predict_proba`."""
     input_checks.check_matrix(booster, data)
@@ -208,7 +208,7 @@ def predict_proba(
     data: xgboost.DMatrix,
     iteration_range: tuple[int, int] | None = None,
     *,
-    random_intercept: Table = None,
+    random_intercept: object = None,
 ) -> FloatArray:
     """Return class probabilities of a booster that carries its thresholds.
 
@@ -259,7 +259,7 @@ def predict(
     *,
     decision_rule: str = "median",
     cost_matrix: ArrayLike | None = None,
-    random_intercept: Table = None,
+    random_intercept: object = None,
 ) -> IndexArray:
     """Return class codes of a booster that carries its thresholds.
 

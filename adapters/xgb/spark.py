@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xgboost
 from xgboost.collective import CommunicatorContext, get_rank
@@ -12,16 +12,20 @@ from xgboost.tracker import RabitTracker
 
 from ordinal_objectives.adapters.xgb.prediction import predict, predict_proba
 from ordinal_objectives.adapters.xgb.train import train as train_here
-from ordinal_objectives.aliases import Params, Table
+from ordinal_objectives.aliases import Params
 from ordinal_objectives.utils.extras import optional
 from ordinal_objectives.utils.shared_docs import documented
+
+if TYPE_CHECKING:
+    import pandas
+    from pyspark.sql import DataFrame
 
 __all__ = ["train", "transform"]
 
 
 @documented(like=train_here)
 def train(
-    dataset: Table,
+    dataset: DataFrame,
     params: Mapping[str, Any],
     num_boost_round: int = 10,
     *,
@@ -84,7 +88,7 @@ def train(
     inputs = list(features)
     columns = [*inputs, label, *(name for name in (weight, validation) if name is not None)]
 
-    def matrix(rows: Table) -> xgboost.DMatrix:
+    def matrix(rows: pandas.DataFrame) -> xgboost.DMatrix:
         given = {"weight": None if weight is None else rows[weight], "feature_types": feature_types}
         return xgboost.DMatrix(rows[inputs], rows[label], enable_categorical=True, **given)
 
@@ -96,7 +100,7 @@ def train(
     return train_on_tasks(rows, matrix, train_rows, validation, n_workers)[0]
 
 
-def with_held_out(dataset: Table, validation: str | None) -> Table:
+def with_held_out(dataset: DataFrame, validation: str | None) -> DataFrame:
     """Return rows whose column of those to evaluate is true or false: null and NaN are false, texts are read."""
     if validation is None:
         return dataset
@@ -108,7 +112,7 @@ def with_held_out(dataset: Table, validation: str | None) -> Table:
 
 
 def train_on_tasks(
-    dataset: Table,
+    dataset: DataFrame,
     matrix: Callable[[Any], xgboost.DMatrix],
     train_rows: Callable[..., xgboost.Booster],
     validation: str | None,
@@ -163,12 +167,12 @@ def train_on_tasks(
 @documented
 def transform(
     booster: xgboost.Booster,
-    dataset: Table,
+    dataset: DataFrame,
     *,
     prediction: str = "prediction",
     probability: str = "probability",
     decision_rule: str = "median",
-) -> Table:
+) -> DataFrame:
     """Add the columns of class codes and of probabilities.
 
     Parameters
@@ -196,7 +200,7 @@ def transform(
     pd, functions = optional("pandas", "demo"), optional("pyspark.sql.functions", "spark")
     array_to_vector = optional("pyspark.ml.functions", "spark").array_to_vector
 
-    def answer(rows: Table) -> Table:
+    def answer(rows: pandas.DataFrame) -> pandas.DataFrame:
         data = xgboost.DMatrix(rows, feature_types=booster.feature_types, enable_categorical=True)
         codes = predict(booster, data, decision_rule=decision_rule).astype(float)
         return pd.DataFrame({"code": codes, "proba": list(predict_proba(booster, data))})

@@ -8,7 +8,7 @@ import inspect
 import tempfile
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xgboost
@@ -37,7 +37,7 @@ try:
         MLWritable,
         MLWriter,
     )
-    from pyspark.sql import functions
+    from pyspark.sql import DataFrame, functions
 except ImportError as error:
     raise not_installed(error, "xgboost", "spark") from None
 
@@ -45,12 +45,15 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.adapters.xgb.train import train_spec
-from ordinal_objectives.aliases import FloatArray, Params, Table
+from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.estimators.host_classifier import begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["SparkXGBOrdinalClassifier", "SparkXGBOrdinalClassifierModel"]
 
@@ -80,7 +83,7 @@ _DEFAULTS = {
 class _Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasValidationIndicatorCol, HasWeightCol):
     """Names of columns, and everything else that an estimator and its model are asked for."""
 
-    def _features(self, dataset: Table) -> Any:
+    def _features(self, dataset: DataFrame) -> Any:
         """Return the column of an array with the features of each row."""
         given = self.getOrDefault("featuresCol")
         if isinstance(given, str):
@@ -188,14 +191,14 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
     def _asked(self, name: str) -> Any:
         return self.getOrDefault(name) if self.isDefined(name) else None
 
-    def _fit(self, dataset: Table) -> SparkXGBOrdinalClassifierModel:
+    def _fit(self, dataset: DataFrame) -> SparkXGBOrdinalClassifierModel:
         given = {name: self.getOrDefault(name) for name in _OF_CLASSIFIER if self.isSet(name)}
         classifier = XGBOrdinalClassifier(**given, **(self._asked("hostParams") or {}))
         with classifier._all_or_nothing():
             self._fit_classifier(classifier, dataset)
         return self._copyValues(SparkXGBOrdinalClassifierModel(classifier))
 
-    def _fit_classifier(self, classifier: XGBOrdinalClassifier, dataset: Table) -> None:
+    def _fit_classifier(self, classifier: XGBOrdinalClassifier, dataset: DataFrame) -> None:
         refuse_on_cluster(classifier, {})
         label, weight, held_out = (self._asked(name) for name in ("labelCol", "weightCol", "validationIndicatorCol"))
         rounds, instead = classifier.early_stopping_rounds, "validation_indicator_col"
@@ -231,7 +234,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         columns = [_FEATURES, _CODE] + ([] if held_out is None else [held_out])
         columns += [] if weights is None else [weights.alias(_WEIGHT)]
 
-        def matrix(part: Table) -> xgboost.DMatrix:
+        def matrix(part: pandas.DataFrame) -> xgboost.DMatrix:
             weight = part[_WEIGHT].to_numpy() if _WEIGHT in part else None
             given = {"weight": weight, "feature_names": names, "feature_types": types, "enable_categorical": True}
             return xgboost.DMatrix(known.encode(_array(part[_FEATURES], n_features)), part[_CODE], **given)
@@ -272,7 +275,7 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
         self._setDefault(**_DEFAULTS)
         self.classifier = classifier
 
-    def _transform(self, dataset: Table) -> Table:
+    def _transform(self, dataset: DataFrame) -> DataFrame:
         import pandas as pd
 
         decided = {name: self.getOrDefault(name) for name in ("decision_rule", "cost_matrix") if self.isSet(name)}

@@ -17,7 +17,7 @@ from ordinal_objectives.adapters.training import Plan, labels_of
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.objective import OrdinalObjective
 from ordinal_objectives.adapters.xgb.training import Callback, EvalsLog, Model, XGBoostTraining
-from ordinal_objectives.aliases import ArrayLike, FloatArray, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray
 from ordinal_objectives.estimators.arguments import Schedules, only_reads
 from ordinal_objectives.eval_metric import EvalMetric, for_early_stopping
 from ordinal_objectives.losses import OrdinalLoss
@@ -76,8 +76,8 @@ def train(
     callbacks: Sequence[Callback] | None = None,
     custom_metric: Callable[[FloatArray, xgboost.DMatrix], object] | None = None,
     labels: OrdinalLabels | None = None,
-    random_intercept: Table = None,
-    eval_random_intercept: Sequence[Table] | None = None,
+    random_intercept: object = None,
+    eval_random_intercept: Sequence[object] | None = None,
     progress: bool = False,
     **options: Any,
 ) -> xgboost.Booster:

@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, Seed
 from ordinal_objectives.estimators import held_out, labels, ordered_classifier, wrappers
 from ordinal_objectives.estimators.class_order import class_order
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember
@@ -33,7 +33,7 @@ class AroundClassifier(ClassifierOfClassifiers):
     _recalibrates: bool = False
 
     def _check_rows(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> held_out.Rows:
         """Return the rows with class codes, and set the classes."""
         if self._prefit:

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Seed
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.arguments import store_constructor_arguments
 from ordinal_objectives.estimators.held_out import Rows
@@ -189,7 +189,7 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
 
     @documented
     def fit(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> OrdinalCalibratedClassifier:
         """Train the classifier, and fit the curve to rows that it, or copies of it, were not trained on.
 
@@ -225,5 +225,5 @@ class OrdinalCalibratedClassifier(AroundOneClassifier):
         check_is_fitted(self)
         return self._recalibration
 
-    def _proba(self, X: Table) -> FloatArray:
+    def _proba(self, X: object) -> FloatArray:
         return self._recalibration(self._member.proba(X, self.n_classes_))

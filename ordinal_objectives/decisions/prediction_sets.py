@@ -18,7 +18,6 @@ from ordinal_objectives.aliases import (
     IntArray,
     LabelArray,
     Seed,
-    Table,
 )
 from ordinal_objectives.decision import decide
 from ordinal_objectives.decisions.around import AroundClassifier
@@ -224,7 +223,7 @@ class OrdinalPredictionSets(AroundClassifier):
 
     @documented
     def fit(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> OrdinalPredictionSets:
         """Train the classifier on some rows, and calibrate the sets on others.
 

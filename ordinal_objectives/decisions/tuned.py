@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import UndefinedMetricWarning
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed
 from ordinal_objectives.decision import KappaRule
 from ordinal_objectives.decisions.around import AroundOneClassifier
 from ordinal_objectives.estimators.arguments import store_constructor_arguments
@@ -221,7 +221,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
     @documented
     def fit(
-        self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
     ) -> OrdinalTunedClassifier:
         """Tune the decision, and train the classifier on all rows.
 
@@ -310,7 +310,7 @@ class OrdinalTunedClassifier(AroundOneClassifier):
 
 def tune_decision(
     estimator: Estimator,
-    X: Table,
+    X: object,
     y: ArrayLike,
     metric: Any = "qwk",
     *,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray
 from ordinal_objectives.estimators.class_order import response_of
 from ordinal_objectives.scorers import RoutedScorer
 from ordinal_objectives.utils import validation
@@ -24,7 +25,7 @@ def numbers_of(values: ArrayLike, name: str, *, warn: bool = False) -> FloatArra
     return numbers
 
 
-def ends_of(y: Column, name: str = "y") -> FloatArray | None:
+def ends_of(y: Any, name: str = "y") -> FloatArray | None:
     """Return the lowest and the highest number that each row may be, (n_samples, 2); None where it has one number.
 
     Two fields of a structured array, or columns of a table, named "lower" and "upper" are read by name. An event, which
@@ -240,7 +241,7 @@ class DistributionScorer(RoutedScorer):
         return f"DistributionScorer({self.measure!r}{more.get(self.measure, f', coverage={self.coverage}')})"
 
     def __call__(
-        self, estimator: Estimator, X: Table, y_true: ArrayLike, sample_weight: ArrayLike | None = None
+        self, estimator: Estimator, X: object, y_true: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Score a fitted estimator on some rows.
 

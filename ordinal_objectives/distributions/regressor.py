@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Seed
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 from ordinal_objectives.distributions.judging import ends_of, known_numbers, levels_of, numbers_of
 from ordinal_objectives.estimators import arguments, wrappers
@@ -107,11 +107,11 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
 
     def fit(
         self,
-        X: Table,
+        X: object,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        eval_set: Sequence[tuple[Table, ArrayLike]] | None = None,
+        eval_set: Sequence[tuple[object, ArrayLike]] | None = None,
         groups: ArrayLike | None = None,
     ) -> OrdinalDistributionRegressor:
         """Cut y into classes, and train a copy of the estimator on them.
@@ -187,7 +187,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             raise ValueError(f"cuts must rise; got {cuts.tolist()}")
         return cuts
 
-    def _coded(self, eval_set: Sequence[tuple[Table, ArrayLike]]) -> list[tuple[Table, IntArray | OrdinalLabels]]:
+    def _coded(self, eval_set: Sequence[tuple[object, ArrayLike]]) -> list[tuple[object, IntArray | OrdinalLabels]]:
         ends = [_ends_of(y, "y of an evaluation set") for _, y in eval_set]
         return [
             (X, self.target_.encode(upper) if lower is None else self.target_.encode_intervals(lower, upper))
@@ -202,7 +202,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
 
     _check_features = wrappers.ClassifierOfClassifiers._check_features
 
-    def _by_blocks(self, X: Table, compute: Callable[[FloatArray, slice], FloatArray]) -> FloatArray:
+    def _by_blocks(self, X: object, compute: Callable[[FloatArray, slice], FloatArray]) -> FloatArray:
         """Return what is computed from class probabilities and the number of their rows, for some rows at a time."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
@@ -213,7 +213,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             found.append(compute(self._member.proba(block, self.target_.n_classes), rows))
         return np.concatenate(found)
 
-    def predict(self, X: Table) -> FloatArray:
+    def predict(self, X: object) -> FloatArray:
         """Return the mean of each row's distribution, float64 (n_samples,), or its median, as ``prediction`` says.
 
         The mean has the least expected squared error, the median the least expected absolute error.
@@ -223,7 +223,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
             return self.predict_quantile(X, 0.5)
         return self._by_blocks(X, lambda proba, _: self.target_.mean(proba))
 
-    def predict_quantile(self, X: Table, q: ArrayLike) -> FloatArray:
+    def predict_quantile(self, X: object, q: ArrayLike) -> FloatArray:
         """Return quantiles: the lowest training value t of y with P(y <= t | x) >= q.
 
         Parameters
@@ -246,7 +246,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         found = self._by_blocks(X, lambda proba, _: self.target_.quantiles(proba, levels))
         return found if np.ndim(q) else found[:, 0]
 
-    def predict_interval(self, X: Table, coverage: float = 0.9) -> FloatArray:
+    def predict_interval(self, X: object, coverage: float = 0.9) -> FloatArray:
         """Return central intervals: as much probability is left out below as above.
 
         Parameters
@@ -269,7 +269,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         out = (1.0 - validation.check_number("coverage", coverage, above=0.0, below=1.0)) / 2.0
         return self.predict_quantile(X, [out, 1.0 - out])
 
-    def predict_cdf(self, X: Table, t: ArrayLike) -> FloatArray:
+    def predict_cdf(self, X: object, t: ArrayLike) -> FloatArray:
         """Return P(y <= t | x).
 
         Parameters
@@ -294,11 +294,11 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         )
         return found if np.ndim(t) else found[:, 0]
 
-    def predict_exceedance(self, X: Table, t: ArrayLike) -> FloatArray:
+    def predict_exceedance(self, X: object, t: ArrayLike) -> FloatArray:
         """Return P(y > t | x), one minus :meth:`predict_cdf`, of the same shape."""
         return 1.0 - self.predict_cdf(X, t)
 
-    def predict_conformal_interval(self, X: Table) -> FloatArray:
+    def predict_conformal_interval(self, X: object) -> FloatArray:
         """Return the intervals of an :class:`.OrdinalPredictionSets` as ``estimator``, in the unit of y.
 
         They hold a new row's number with the probability that it promises, whatever the model is, but for numbers
@@ -319,7 +319,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         edges = np.append(self.target_.values[0], self.target_.values[self.target_.last])
         return edges[codes + [0, 1]]
 
-    def pit(self, X: Table, y: ArrayLike) -> FloatArray:
+    def pit(self, X: object, y: ArrayLike) -> FloatArray:
         """Return P(y' < y | x) and P(y' <= y | x), the ends of the probability integral transform of each row.
 
         For a model that is calibrated, numbers drawn between both ends are uniform (Czado, Gneiting and Held,
@@ -345,14 +345,14 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         check_is_fitted(self)
         return self._member
 
-    def sample(self, X: Table, n_draws: int = 1) -> FloatArray:
+    def sample(self, X: object, n_draws: int = 1) -> FloatArray:
         """Return numbers drawn from each row's distribution, float64 (n_samples, n_draws)."""
         check_is_fitted(self)
         shape = n_rows(X), validation.check_integer("n_draws", n_draws, 1)
         levels = 1.0 - validation.random_numbers(self.random_state).random_sample(shape)  # in (0, 1]
         return self._by_blocks(X, lambda proba, rows: self.target_.quantiles(proba, levels[rows]))
 
-    def crps(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def crps(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean continuous ranked probability score: lower is better, in the unit of y.
 
         For a row it is the integral of (F(t | x) - [y <= t])^2 over t, the absolute error of a forecast that gives
@@ -376,7 +376,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         scores = self._by_blocks(X, lambda proba, rows: self.target_.crps(proba, y[rows]))
         return float(np.average(scores, weights=validation.relative_weights(sample_weight, len(y))))
 
-    def log_loss(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def log_loss(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean of -log P(y | x), also where numbers are known within bounds only: lower is better.
 
         Where no number is known, P(lowest <= y <= highest | x) is that of :meth:`predict_cdf`. A known number has no
@@ -418,7 +418,7 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         proba = np.diff(self.predict_cdf(X, target.cuts), axis=1, prepend=0.0, append=1.0)
         return ordinal_log_loss(target.encode_intervals(lower, upper), np.maximum(proba, 0.0), weight)
 
-    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the coefficient of determination, R^2, of :meth:`predict`, as all regressors of scikit-learn do.
 
         Parameters

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, Params, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, Params, Table
 from ordinal_objectives.utils.validation import check_start_score
 
 _GIVE_ROWS = "validation_fraction, or eval_set to fit"
@@ -34,13 +34,13 @@ class GivenSets(NamedTuple):
     """
 
     pairs: object
-    weights: Iterable[Column] | None
+    weights: Iterable[ArrayLike | None] | None
     weights_name: str
-    starts: Iterable[Column] | None = None
+    starts: Iterable[ArrayLike | None] | None = None
     starts_name: str = ""
 
     @classmethod
-    def of_one(cls, X_val: Table, y_val: ArrayLike | None, sample_weight_val: ArrayLike | None) -> GivenSets:
+    def of_one(cls, X_val: object, y_val: ArrayLike | None, sample_weight_val: ArrayLike | None) -> GivenSets:
         """Return one set or none, as scikit-learn spells it; raise ValueError if a part of it is missing."""
         parts = {"X_val": X_val, "y_val": y_val}
         missing = [name for name, part in parts.items() if part is None]
@@ -49,14 +49,14 @@ class GivenSets(NamedTuple):
         one = [] if missing else [(X_val, y_val)]
         return cls(one, None if sample_weight_val is None else [sample_weight_val], "sample_weight_val")
 
-    def each(self) -> list[tuple[Table, ArrayLike, ArrayLike | None]]:
+    def each(self) -> list[tuple[object, ArrayLike, ArrayLike | None]]:
         """Return features, labels and weights of each set; raise ValueError if they are none."""
         pairs = evaluation_pairs(self.pairs)
         weights = one_for_each(self.weights, pairs, self.weights_name)
         return [(X, y, weight) for (X, y), weight in zip(pairs, weights, strict=True)]
 
 
-def evaluation_pairs(eval_set: object) -> list[tuple[Table, ArrayLike]]:
+def evaluation_pairs(eval_set: object) -> list[tuple[object, ArrayLike]]:
     """Return ``eval_set`` as a list of (X, y) pairs.
 
     Raises
@@ -76,7 +76,7 @@ def evaluation_pairs(eval_set: object) -> list[tuple[Table, ArrayLike]]:
     return [(X, y) for X, y in pairs]
 
 
-def one_for_each(values: Column, sets: Sequence[object], name: str) -> list[Column]:
+def one_for_each(values: Iterable[Any] | None, sets: Sequence[object], name: str) -> list[Any]:
     """Return ``values`` as a list as long as ``sets``, or raise ValueError."""
     each = [None] * len(sets) if values is None else list(values)
     if len(each) != len(sets):
@@ -251,7 +251,7 @@ def near_name(name: str, *groups: Iterable[str]) -> str | None:
     return next((found[0] for found in matches if found), None)
 
 
-def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: Any) -> Table:
+def validate_columns(estimator: Estimator, X: object, *, reset: bool, **options: Any) -> Table:
     """Return what scikit-learn's ``validate_data`` does, which knows no names but text; numbers keep their order."""
     try:
         checked = validate_data(estimator, X, reset=reset, **options)
@@ -269,7 +269,7 @@ def validate_columns(estimator: Estimator, X: Table, *, reset: bool, **options: 
     return checked
 
 
-def check_features(estimator: Estimator, X: Table, hint: str, *, reset: bool, names_are_known: bool = False) -> Table:
+def check_features(estimator: Estimator, X: object, hint: str, *, reset: bool, names_are_known: bool = False) -> Table:
     """Check X; data frames and Arrow tables pass as they are: the library below sees categories and names.
 
     ``hint`` says what to do with columns of text and dates. Where ``names_are_known``, they are not compared.

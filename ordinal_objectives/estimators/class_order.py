@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray
 from ordinal_objectives.estimators.labels import (
     OrderedLabels,
     distinct_labels,
@@ -51,7 +51,7 @@ def classes_in_order(
     return OrderedLabels(order)
 
 
-def response_of(estimator: Estimator, method: str, X: Table, *arguments: object, what: str) -> Any:
+def response_of(estimator: Estimator, method: str, X: object, *arguments: object, what: str) -> Any:
     """Return what a method of an estimator, or of the one that a search or a pipeline ends in, says of some rows.
 
     ``what`` is the beginning of the message of an error.

@@ -19,7 +19,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Seed
 from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, store_constructor_arguments
 from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
 from ordinal_objectives.estimators.ensemble_members import CRITERIA, EnsembleData, best_weights, check_members, is_pair
@@ -183,7 +183,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     @explains_keywords
     def fit(
         self,
-        X: Table,
+        X: object,
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
@@ -282,7 +282,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 for name, P in evaluated_proba.items()
             }
 
-    def _of_copies(self, copies: list[FittedMember], X: Table) -> FloatArray:
+    def _of_copies(self, copies: list[FittedMember], X: object) -> FloatArray:
         return np.mean([copy.proba(X, self.n_classes_) for copy in copies], axis=0)
 
     @property
@@ -297,7 +297,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         pairs = zip(self.weights_.tolist(), self._fitted.values(), strict=True)
         return [(weight / len(copies), copy) for weight, copies in pairs for copy in copies if weight > 0]
 
-    def _proba(self, X: Table) -> FloatArray:
+    def _proba(self, X: object) -> FloatArray:
         pooled = np.zeros((n_rows(X), self.n_classes_))
         for weight, copies in zip(self.weights_, self._fitted.values(), strict=True):
             if weight > 0:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, Params, Table
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, IntArray, Params
 from ordinal_objectives.estimators import held_out, ordered_classifier, wrappers
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.threads import one_thread_after_fork
@@ -148,7 +148,7 @@ class EnsembleData:
         return keywords | ({"verbose": False} if has_fit_parameter(copy, "verbose") else {})
 
 
-def _weighted_evaluation(name: str, copy: Estimator, X: Table, labels: object, weight: FloatArray) -> Params:
+def _weighted_evaluation(name: str, copy: Estimator, X: object, labels: object, weight: FloatArray) -> Params:
     """Return what tells the ``fit`` of a copy the weights of the rows that it stops early by."""
     if has_fit_parameter(copy, "sample_weight_val"):
         return {"sample_weight_val": weight}

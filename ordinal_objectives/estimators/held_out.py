@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, check_cv, train_test_split
 from sklearn.utils import _safe_indexing
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, LabelArray, Params, Seed
 from ordinal_objectives.estimators.labels import name_none, refuse_mixed
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils.arrays import as_array
@@ -42,7 +42,7 @@ class Rows:
         Where rows have more than a class, or less; their codes are then those in the middle.
     """
 
-    X: Table
+    X: Any
     codes: IntArray
     weight: FloatArray | None = None
     start: FloatArray | None = None
@@ -239,7 +239,7 @@ def _whole_groups(groups: LabelArray, y: IntArray, fraction: float, seed: int) -
     return min((held for _, held in draws), key=distance)
 
 
-def n_rows(X: Table) -> int:
+def n_rows(X: Any) -> int:
     """Return the number of rows of features in any container."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinal_objectives.aliases import Booster, Column, Estimator, FloatArray, Params, Table
+from ordinal_objectives.aliases import ArrayLike, Booster, Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, constructor_arguments
 from ordinal_objectives.estimators.held_out import Choices, Rows
@@ -35,8 +35,8 @@ ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
 class GivenRows(NamedTuple):
     """The rows to train on, as ``fit`` was given them; ``start`` holds the scores that the trees' are added to."""
 
-    X: Table
-    y: Column
+    X: object
+    y: ArrayLike
     sample_weight: Any
     start: Any
     groups: Any

@@ -199,21 +199,21 @@ class HostClassifier(OrdinalClassifier):
         native = {host.native_names.get(name, name): value for name, value in given.items()}
         return host.completed_params(self, native, n_weighted)
 
-    def _check_features(self, X: Table, *, reset: bool) -> Table:
+    def _check_features(self, X: object, *, reset: bool) -> Table:
         host = self._host
         if reset:
             self._forget_fit()
             groups, missing = getattr(self, "random_intercept", None), host.missing_value(self)
             self._groups = GroupColumn.learn(X, groups, missing=np.nan if missing is None else missing)
-        X = self._with_codes(tables.as_table(X), reset=reset)
-        known = not reset and host.reads_names(self, X)
-        numbers = host.with_numbers(self, X, reset=reset)
+        table: Table = self._with_codes(tables.as_table(X), reset=reset)
+        known = not reset and host.reads_names(self, table)
+        numbers = host.with_numbers(self, table, reset=reset)
         checked = arguments.check_features(self, numbers, self._hint, reset=reset, names_are_known=known)
-        table = host.to_encode(self, X, checked, reset=reset)
+        to_encode = host.to_encode(self, table, checked, reset=reset)
         if reset:
-            self._take_columns(host.learn_columns(self, table))
+            self._take_columns(host.learn_columns(self, to_encode))
         columns = replace(self.columns_, names=None) if known else self.columns_
-        return host.as_rows(self, X, columns.encode(table, refuse_new=reset, hint=self._hint), reset=reset)
+        return host.as_rows(self, table, columns.encode(to_encode, refuse_new=reset, hint=self._hint), reset=reset)
 
     def _take_columns(self, found: Columns) -> None:
         """Take the columns of a training: their levels are those of the model that is continued, if one is."""

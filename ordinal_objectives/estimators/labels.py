@@ -17,7 +17,6 @@ from sklearn.utils.validation import column_or_1d
 from ordinal_objectives.aliases import (
     ArrayLike,
     BoolArray,
-    Column,
     FloatArray,
     IndexArray,
     IntArray,
@@ -312,7 +311,7 @@ def assumed_order(values: LabelArray, name: str = "y") -> LabelArray:
     return classes
 
 
-def warn_of_many_classes(y: Column, n_rows: int, n_classes: int) -> None:
+def warn_of_many_classes(y: object, n_rows: int, n_classes: int) -> None:
     """Warn, as scikit-learn does, where labels whose order is not stated have more classes than half their rows."""
     if n_rows > _FEW_ROWS and n_classes > n_rows / 2 and ordered_categories(y) is None:
         warnings.warn(
@@ -491,7 +490,7 @@ def is_missing(value: Any) -> bool:
         return True  # the truth of pandas.NA is undefined
 
 
-def ordered_categories(y: Column) -> LabelArray | None:
+def ordered_categories(y: object) -> LabelArray | None:
     """Return the categories of an ordered categorical, lowest first, without importing its library.
 
     Raises
@@ -499,12 +498,12 @@ def ordered_categories(y: Column) -> LabelArray | None:
     ValueError
         If the chunks of an Arrow dictionary have different categories.
     """
-    y = _only_column(y)
-    dtype: Any = getattr(y, "dtype", None)
+    column = _only_column(y)
+    dtype: Any = getattr(column, "dtype", None)
     if hasattr(dtype, "pyarrow_dtype"):  # pandas over Arrow
-        y = (y.array if hasattr(y, "array") else y).__arrow_array__()
-    if getattr(getattr(y, "type", None), "ordered", False):  # an Arrow dictionary
-        categories = [chunk.dictionary.to_pylist() for chunk in getattr(y, "chunks", [y])]
+        column = (column.array if hasattr(column, "array") else column).__arrow_array__()
+    if getattr(getattr(column, "type", None), "ordered", False):  # an Arrow dictionary
+        categories = [chunk.dictionary.to_pylist() for chunk in getattr(column, "chunks", [column])]
         differing = [other for other in categories if other != categories[0]]
         if differing:
             raise ValueError(
@@ -517,7 +516,7 @@ def ordered_categories(y: Column) -> LabelArray | None:
     return as_array(dtype.categories, name="categories").copy() if has_order else None
 
 
-def _only_column(y: Column) -> Column:
+def _only_column(y: Any) -> Any:
     """Return the column of a pandas or polars frame or an Arrow table that has a single one, else `y` itself."""
     if isinstance(y, np.ndarray) or len(getattr(y, "shape", ())) != 2 or y.shape[1] != 1:
         return y

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, Params, RealArray, Table
+from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, Params, RealArray
 from ordinal_objectives.columns import are_missing
 from ordinal_objectives.estimators.held_out import (
     Choices,
@@ -84,7 +84,7 @@ class LinearPart:
     weights: FloatArray
     level_weights: list[FloatArray]
     missing: float = np.nan
-    read: Callable[[Table], Table] | None = field(default=None, metadata=NOT_IN_FILES)
+    read: Callable[[Any], Any] | None = field(default=None, metadata=NOT_IN_FILES)
 
     @classmethod
     def of_model(
@@ -192,7 +192,9 @@ class LinearPart:
         return replace(scaled, weights=weights, level_weights=level_weights)
 
     @classmethod
-    def _scaled(cls, X: Table, weight: FloatArray | None, categories: Collection[int], missing: float) -> LinearPart:
+    def _scaled(
+        cls, X: RealArray | RowBlocks, weight: FloatArray | None, categories: Collection[int], missing: float
+    ) -> LinearPart:
         """Find the scale of each column of numbers and the levels of the others; no weights are fitted."""
         if issparse(X) or isinstance(X, RowBlocks):
             kind = "RowBlocks" if isinstance(X, RowBlocks) else "a sparse matrix"
@@ -248,7 +250,7 @@ class LinearPart:
             contributions[:, place] = np.append(weights, 0.0)[code]
         return contributions
 
-    def _columns(self, X: object) -> Table:
+    def _columns(self, X: object) -> Any:
         return _matrix(X if self.read is None else self.read(X))
 
     def check(self, n_features: int) -> None:
@@ -281,7 +283,7 @@ def _lowest(objective: Callable[..., Any], x: FloatArray, weigh: Callable[[Float
     return fitted
 
 
-def _matrix(X: Table) -> Table:
+def _matrix(X: Any) -> Any:
     """Return features as an array: of a frame the columns that hold no numbers, text and vectors, are zeros."""
     if not hasattr(X, "iloc"):
         return X

@@ -31,7 +31,7 @@ _MOST_STEPS, _LEAST_SHARE, _AT_REST = 100, 1e-6, 1e-6
 @documented
 @one_thread_after_fork()
 def with_groups(
-    self: Classifier, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
+    self: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
 ) -> Classifier:
     """Return a copy of the model that knows further groups of ``random_intercept``, by labelled rows of them.
 

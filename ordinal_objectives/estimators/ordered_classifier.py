@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ordinal_objectives.aliases import (
     ArrayLike,
-    Column,
     Estimator,
     FloatArray,
     IndexArray,
@@ -97,11 +96,11 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the class probabilities, (n_samples, n_classes), columns from the lowest class to the highest."""
 
-    def _check_features(self, X: Table, *, reset: bool) -> Table:
+    def _check_features(self, X: object, *, reset: bool) -> Table:
         """Return X as :func:`.arguments.check_features` does."""
         return check_features(self, X, self._hint, reset=reset)
 
-    def _check_training(self, X: Table, y: ArrayLike, sample_weight: Any, groups: Any = None) -> Rows:
+    def _check_training(self, X: object, y: ArrayLike, sample_weight: Any, groups: Any = None) -> Rows:
         """Return the rows to train on, with class codes, and set the classes."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -192,7 +191,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"class_weight must hold finite, non-negative numbers; got {dict(class_weight)}")
         return weights
 
-    def _check_evaluation(self, sets: GivenSets, training: tuple[Table, Column, Rows] | None = None) -> list[Rows]:
+    def _check_evaluation(self, sets: GivenSets, training: tuple[object, ArrayLike, Rows] | None = None) -> list[Rows]:
         """Return the rows of each evaluation set, however it is spelled.
 
         ``training`` has X and y of ``fit`` and the rows that became of them, which stand for a set of the same objects.
@@ -221,7 +220,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._labels.sort_columns(proba)
 
     @documented
-    def predict(self, X: Table, **start: ArrayLike | None) -> LabelArray:
+    def predict(self, X: object, **start: ArrayLike | None) -> LabelArray:
         """Return labels, (n_samples,), by ``decision_rule`` or ``cost_matrix``: by default the median class.
 
         The median is the lowest class k with P(y <= k) >= 1/2. It has the least expected absolute error. On noisy rows
@@ -257,7 +256,7 @@ class OrderedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return float(super().score(X, y, validation.check_sample_weight(sample_weight, len(y))))
 
     @documented
-    def predict_at_least(self, X: Table, label: Any, **start: ArrayLike | None) -> FloatArray:
+    def predict_at_least(self, X: object, label: Any, **start: ArrayLike | None) -> FloatArray:
         """Return the probability that the class is ``label`` or a higher one.
 
         Parameters

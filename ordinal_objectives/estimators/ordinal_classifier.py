@@ -222,7 +222,7 @@ class OrdinalClassifier(OrderedClassifier):
             )
 
     @documented
-    def predict_raw(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_raw(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the score f(x).
 
         Parameters
@@ -239,12 +239,12 @@ class OrdinalClassifier(OrderedClassifier):
         """
         return predictions.score(self._scores(X, **start))
 
-    def _scores(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def _scores(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
         check_is_fitted(self)
         return self._scores_of_checked(self._check_features(X, reset=False), start)
 
-    def _with_codes(self, X: Table, *, reset: bool) -> Table:
+    def _with_codes(self, X: object, *, reset: bool) -> Any:
         """Return a table with the codes of groups in the place of their names."""
         if not self._groups:
             return X
@@ -260,7 +260,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     @documented
     def refit_thresholds(
-        self: Classifier, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
+        self: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
     ) -> Classifier:
         """Return a copy of the model with thresholds for another population, of which few rows are labelled.
 
@@ -360,7 +360,7 @@ class OrdinalClassifier(OrderedClassifier):
         return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
-    def predict_proba_ordered(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return P(y = k | x), float64 (n_samples, n_classes), columns from the lowest class to the highest.
 
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
@@ -370,7 +370,7 @@ class OrdinalClassifier(OrderedClassifier):
         return predictions.proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def predict_shifts(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_shifts(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the shifts v_k(x): how far each threshold moves with x, beside the score.
 
         They sum to zero over the thresholds of a row, and have weighted mean zero over the training rows. Where v_k
@@ -392,7 +392,7 @@ class OrdinalClassifier(OrderedClassifier):
         return scores - scores.mean(axis=1, keepdims=True)
 
     @documented
-    def predict_linear_predictors(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_linear_predictors(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the linear predictors theta_k - f(x) - v_k(x), as R's VGAM calls what the link turns into P(y <= k).
 
         With the immediate-threshold loss it is P(y = k), given that y is k or k + 1. They fall where the score rises,
@@ -412,29 +412,29 @@ class OrdinalClassifier(OrderedClassifier):
         return self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
 
     @documented
-    def predict_cumulative_proba(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_cumulative_proba(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
         scores = self._scores(X, **start)
         return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
 
     @documented
-    def staged_predict_proba(self, X: Table, **start: ArrayLike | None) -> Iterator[FloatArray]:
+    def staged_predict_proba(self, X: object, **start: ArrayLike | None) -> Iterator[FloatArray]:
         """Yield what :meth:`predict_proba` returns after 1, 2, ... iterations, with the thresholds of each."""
         check_is_fitted(self)
         yield from map(self._labels.sort_columns, self._staged_proba_ordered(X, **start))
 
     @documented
-    def staged_predict(self, X: Table, **start: ArrayLike | None) -> Iterator[LabelArray]:
+    def staged_predict(self, X: object, **start: ArrayLike | None) -> Iterator[LabelArray]:
         """Yield what :meth:`predict` returns after 1, 2, ... iterations, with the thresholds of each."""
         for proba in self._staged_proba_ordered(X, **start):
             yield self._labels.decode(self._decide(proba))
 
-    def _staged_proba_ordered(self, X: Table, **start: ArrayLike | None) -> Iterator[FloatArray]:
+    def _staged_proba_ordered(self, X: object, **start: ArrayLike | None) -> Iterator[FloatArray]:
         for scores, thresholds in self.staged_scores(X, **start):
             yield predictions.proba(self._fitted_loss, scores, thresholds)
 
     @documented
-    def staged_scores(self, X: Table, **start: ArrayLike | None) -> Iterator[tuple[FloatArray, FloatArray]]:
+    def staged_scores(self, X: object, **start: ArrayLike | None) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield scores, one a row or one a threshold, with their thresholds after 1, 2, ... iterations."""
         check_is_fitted(self)
         X = self._check_features(X, reset=False)
@@ -447,7 +447,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     @two_classes_only
     @documented
-    def decision_function(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def decision_function(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return f(x) - theta_0 + G^-1(1/2), float64 (n_samples,), or its negative where ``classes_[1]`` is the lower.
 
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric

@@ -23,7 +23,16 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ordinal_objectives import tables
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, IntArray, LabelArray, Params, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    LabelArray,
+    Params,
+    RealArray,
+)
 from ordinal_objectives.estimators import arguments, held_out, ordinal_classifier
 from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier
 from ordinal_objectives.losses import CostWeighted, get_loss
@@ -193,7 +202,7 @@ def labels_of(rows: held_out.Rows, present: IntArray) -> IndexArray | OrdinalLab
     return np.searchsorted(present, rows.codes) if rows.labels is None else rows.labels
 
 
-def evaluation_keywords(copy: Estimator, pairs: list[tuple[Table, Any]]) -> Params:
+def evaluation_keywords(copy: Estimator, pairs: list[tuple[object, Any]]) -> Params:
     """Return evaluation sets as the ``fit`` of a classifier takes them, or a pipeline or search that ends in one."""
     last = FinalClassifier.of(copy).estimator
     if not has_fit_parameter(last, "X_val"):
@@ -203,7 +212,7 @@ def evaluation_keywords(copy: Estimator, pairs: list[tuple[Table, Any]]) -> Para
 
 
 def row_keywords(
-    what: str, copy: Estimator, weight: FloatArray | None, groups: LabelArray | None = None, **others: object
+    what: str, copy: Estimator, weight: RealArray | None, groups: LabelArray | None = None, **others: object
 ) -> Params:
     """Return weights and groups of rows as the ``fit`` of a classifier takes them, or a pipeline that ends in one.
 
@@ -467,7 +476,7 @@ class FittedMember:
         return cls(pickle.loads(estimator), columns)
 
     @one_thread_after_fork()
-    def proba(self, X: Table, n_classes: int) -> FloatArray:
+    def proba(self, X: object, n_classes: int) -> FloatArray:
         """Return probabilities, (n_samples, n_classes), lowest class first; 0 for a class that had no rows."""
         own = validation.check_proba(self.estimator.predict_proba(X)).astype(np.float64)
         proba = np.zeros((len(own), n_classes))
@@ -481,7 +490,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
 
     _takes_soft = True
 
-    def _check_features(self, X: Table, *, reset: bool) -> Table:
+    def _check_features(self, X: object, *, reset: bool) -> Any:
         """Count rows and features, and keep the features' names; what they may hold is for the classifiers inside.
 
         Texts, one a row, and other entries that are no numbers may come as a list, a series or an array.
@@ -504,11 +513,11 @@ class ClassifierOfClassifiers(OrderedClassifier):
         return X
 
     @abstractmethod
-    def _proba(self, X: Table) -> FloatArray:
+    def _proba(self, X: object) -> FloatArray:
         """Return the probabilities of checked features, (n_samples, n_classes), lowest class first."""
 
     @documented
-    def predict_proba_ordered(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_proba_ordered(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return the class probabilities P(y = k | x), columns from the lowest class to the highest.
 
         Parameters
@@ -527,7 +536,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         return self._proba(X)
 
     @documented
-    def predict_cumulative_proba(self, X: Table, **start: ArrayLike | None) -> FloatArray:
+    def predict_cumulative_proba(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return P(y <= k | x) for all classes but the highest, lowest first.
 
         Parameters
@@ -543,7 +552,7 @@ class ClassifierOfClassifiers(OrderedClassifier):
         return np.minimum(np.cumsum(self.predict_proba_ordered(X, **start), axis=1)[:, :-1], 1.0)
 
 
-def _as_numbers(X: Table) -> Table:
+def _as_numbers(X: Any) -> Any:
     """Return a list of numbers, or of lists of them, as an array, and anything else as it is."""
     if not isinstance(X, (list, tuple)):
         return X

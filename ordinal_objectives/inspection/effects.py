@@ -10,11 +10,12 @@ from scipy.special import stdtrit
 
 from ordinal_objectives.aliases import (
     ArrayLike,
-    Column,
+    DataFrame,
     Estimator,
     FloatArray,
     IndexArray,
     LabelArray,
+    NDArray,
     Params,
     Seed,
     Table,
@@ -56,14 +57,14 @@ class FeatureEffect(NamedTuple):
     True
     """
 
-    values: Column
+    values: NDArray[Any]
     score: FloatArray
     shifts: FloatArray
 
 
 def feature_effect(
     estimator: Estimator,
-    X: Table,
+    X: object,
     feature: int | str,
     *,
     grid_resolution: int = 50,
@@ -122,7 +123,7 @@ def feature_effect(
 
 def partial_probabilities(
     estimator: Estimator,
-    X: Table,
+    X: object,
     feature: int | str,
     *,
     grid_resolution: int = 50,
@@ -206,7 +207,7 @@ class LocalEffects(NamedTuple):
 
 def accumulated_local_effects(
     estimator: Estimator,
-    X: Table,
+    X: object,
     feature: int | str,
     *,
     grid_resolution: int = 20,
@@ -269,26 +270,26 @@ def accumulated_local_effects(
     >>> bool(found.score[-1] > found.score[0]), found.shifts.shape, found.proba.shape
     (True, (21, 3), (21, 4))
     """
-    (model, prepared), X = rows.unwrapped(estimator), rows.as_rows(X)
+    (model, prepared), table = rows.unwrapped(estimator), rows.as_rows(X)
     grid_resolution = validation.check_integer("grid_resolution", grid_resolution, 1)
-    column = rows.column_of(estimator, X, feature)
-    if rows.holds_categories(estimator, X, column, categorical_features):
+    column = rows.column_of(estimator, table, feature)
+    if rows.holds_categories(estimator, table, column, categorical_features):
         raise ValueError(
             f"feature {feature!r} must hold numbers: effects are added up along their order; it holds categories, "
             f"whose effects feature_effect returns"
         )
-    values = rows.numbers(estimator, X, column, feature)
-    known, stores_zeros = np.flatnonzero(np.isfinite(values)), rows.stores_zeros(X, column, values)
-    X, values = take_rows(X, known), values[known]
+    values = rows.numbers(estimator, table, column, feature)
+    known, stores_zeros = np.flatnonzero(np.isfinite(values)), rows.stores_zeros(table, column, values)
+    table, values = take_rows(table, known), values[known]
     # Quantiles that occur in X, so that trees are asked where they were grown.
     edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, grid_resolution + 1), method="inverted_cdf"))
     interval = np.searchsorted(edges[1:], values)  # the lowest value is in the first
 
     def at(ends: FloatArray) -> FloatArray:
-        table = prepared(rows.with_column(X, column, ends, stores_zeros))
-        scores = model.thresholds_ - model.predict_linear_predictors(table)
+        moved = prepared(rows.with_column(table, column, ends, stores_zeros))
+        scores = model.thresholds_ - model.predict_linear_predictors(moved)
         score = scores.mean(axis=1, keepdims=True)
-        return np.column_stack([score, scores - score, model.predict_proba_ordered(table)])
+        return np.column_stack([score, scores - score, model.predict_proba_ordered(moved)])
 
     changes = at(edges[interval + 1]) - at(edges[interval])
     n_rows = np.bincount(interval, minlength=len(edges) - 1)[:, np.newaxis]
@@ -343,7 +344,7 @@ class MarginalEffects(NamedTuple):
     reference: Any
     classes: LabelArray
 
-    def to_frame(self) -> Table:
+    def to_frame(self) -> DataFrame:
         """Return a pandas.DataFrame with the column "effect", and a row for each class.
 
         With refits there are also the columns "lower" and "upper". Of categories there is a row for each pair (level,
@@ -365,7 +366,7 @@ class MarginalEffects(NamedTuple):
 
 def average_marginal_effects(
     estimator: Estimator,
-    X: Table,
+    X: object,
     feature: int | str,
     *,
     step: float | None = None,
@@ -463,29 +464,29 @@ def average_marginal_effects(
     ((4,), True, True)
     """
     model, prepared = rows.unwrapped(estimator)
-    X, random = rows.as_rows(X), validation.random_numbers(random_state)
+    table, random = rows.as_rows(X), validation.random_numbers(random_state)
     n_refits = validation.check_integer("n_refits", n_refits, 0)
     if n_refits == 1:
         raise ValueError("n_refits must be 0 or at least 2; got 1")
     confidence = validation.check_number("confidence", confidence, above=0, below=1)
-    weight = validation.row_weights(sample_weight, X.shape[0])
+    weight = validation.row_weights(sample_weight, table.shape[0])
     if not weight.all():
-        X, weight = (take_rows(part, np.flatnonzero(weight)) for part in (X, weight))
-    change = _Change(estimator, X, feature, step, reference, categorical_features, weight)
-    effects: Any = _means(change.of(model, prepared, X), weight)
+        table, weight = (take_rows(part, np.flatnonzero(weight)) for part in (table, weight))
+    change = _Change(estimator, table, feature, step, reference, categorical_features, weight)
+    effects: Any = _means(change.of(model, prepared, table), weight)
     lower: Any = None
     upper: Any = None
     if n_refits:
-        proba, drawn_effects = model.predict_proba_ordered(prepared(X)), []
+        proba, drawn_effects = model.predict_proba_ordered(prepared(table)), []
 
         def labels_of(places: IndexArray) -> LabelArray:
             reached = random.random_sample((len(places), 1)) > np.cumsum(proba[places], axis=1)[:, :-1]
             return np.asarray(model.ordered_classes_)[reached.sum(axis=1)]
 
         weights = None if sample_weight is None else weight
-        drawn_rows = (estimator, X, labels_of, n_refits, weights, random)
+        drawn_rows = (estimator, table, labels_of, n_refits, weights, random)
         for copy, places in rows.trained_on_drawn_rows(*drawn_rows, fit_params=fit_params):
-            drawn_effects.append(_means(change.of(*rows.unwrapped(copy), X)[:, places], weight[places]))
+            drawn_effects.append(_means(change.of(*rows.unwrapped(copy), table)[:, places], weight[places]))
         drawn = np.array(drawn_effects)
         kept = _kept_shares(effects, drawn.mean(axis=0))
         width = stdtrit(n_refits - 1, 0.5 + confidence / 2) * drawn.std(axis=0, ddof=1)

@@ -7,11 +7,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives import random_effects, tables
-from ordinal_objectives.aliases import Estimator, FloatArray, IndexArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.aliases import DataFrame, Estimator, FloatArray, IndexArray, LabelArray, RealArray, Seed, Table
 from ordinal_objectives.columns import Columns, are_missing
 from ordinal_objectives.estimators import held_out
 from ordinal_objectives.export import lightgbm_model, xgboost_model
@@ -68,7 +67,7 @@ class ThresholdImportances(_ImportancesAndShare):
     feature_names: list[str] | None = None
     classes: LabelArray | None = None
 
-    def to_frame(self) -> Table:
+    def to_frame(self) -> DataFrame:
         """Return a pandas.DataFrame, a row for each feature, by name.
 
         There is a column for each threshold, called "<= low" where it lies above the class "low", and the column
@@ -93,7 +92,7 @@ def threshold_columns(classes: Iterable[Any]) -> list[str]:
 
 
 def threshold_importances(
-    estimator: Estimator, X: Table, *, n_repeats: int = 5, random_state: Seed = None
+    estimator: Estimator, X: object, *, n_repeats: int = 5, random_state: Seed = None
 ) -> ThresholdImportances:
     r"""Return how far each feature moves each threshold of a fitted classifier.
 
@@ -220,7 +219,7 @@ class ShapValues(NamedTuple):
     base_values: FloatArray
     feature_names: list[str]
     output_names: list[str] | None = None
-    data: Table = None
+    data: Table | None = None
 
     def to_shap(self) -> Any:
         """Return the same as the shap library has it, for its plots: ``shap.plots.beeswarm(found.to_shap())``.
@@ -237,12 +236,11 @@ class ShapValues(NamedTuple):
             If shap is not installed.
         """
         n_samples = len(self.values)
+        data: Any = self.data
         rows = (
-            self.data.toarray()
-            if issparse(self.data)
-            else np.column_stack(
-                [np.asarray(tables.column_at(self.data, place)) for place in range(self.data.shape[1])]
-            )
+            data.toarray()
+            if validation.is_sparse(data)
+            else np.column_stack([np.asarray(tables.column_at(data, place)) for place in range(data.shape[1])])
         )
         return extras.optional("shap", "shap").Explanation(
             values=np.moveaxis(self.values, 1, -1),
@@ -255,10 +253,10 @@ class ShapValues(NamedTuple):
 
 def shap_values(
     model: Estimator,
-    X: Table,
+    X: object,
     *,
     output: str = "score",
-    background: Table = None,
+    background: object = None,
     n_permutations: int = 10,
     random_state: Seed = None,
 ) -> ShapValues:
@@ -381,7 +379,7 @@ HistGradientBoostingOrdinalClassifier
 
 def _codes(scorer: Scorer, X: Table) -> FloatArray:
     """Return checked rows as the trees read them, float64 (n_samples, n_features)."""
-    if issparse(X):
+    if validation.is_sparse(X):
         stored = X.tocoo()
         # What a sparse matrix does not hold is missing to XGBoost, and 0 to LightGBM.
         dense = np.full(X.shape, np.nan if scorer.reads_float32 else 0.0)
@@ -414,7 +412,7 @@ def _tree_values(scorer: Scorer, codes: FloatArray, n_threads: int) -> FloatArra
 
 
 def _probability_values(
-    model: Estimator, X: Table, background: Table, n_permutations: int, random_state: Seed
+    model: Estimator, X: Table, background: object, n_permutations: int, random_state: Seed
 ) -> tuple[FloatArray, FloatArray]:
     shap = extras.optional("shap", "shap")
     random = validation.random_numbers(random_state)
@@ -437,7 +435,7 @@ def _probability_values(
     return np.swapaxes(found.values, 1, 2), found.base_values[0]
 
 
-def _joined(X: Table, background: Table, random: np.random.RandomState) -> Table:
+def _joined(X: Any, background: Any, random: np.random.RandomState) -> Any:
     """Return the rows of X, and those of the background or some of X, in one table.
 
     Raises

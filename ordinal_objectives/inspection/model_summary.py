@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_consistent_length
 
-from ordinal_objectives.aliases import ArrayLike, Column, Estimator, FloatArray, LabelArray, Params, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, LabelArray, Params, Seed, Table
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.inspection.features import ThresholdImportances, threshold_columns, threshold_importances
@@ -119,7 +119,7 @@ class ModelSummary(text_tables.Printed):
 
 def summary(
     estimator: Estimator,
-    X: Table = None,
+    X: object = None,
     y: ArrayLike | None = None,
     *,
     n_refits: int = 0,
@@ -205,7 +205,7 @@ def summary(
 def _spread(
     estimator: Estimator,
     X: Table,
-    y: Column,
+    y: ArrayLike | None,
     n_refits: int,
     sample_weight: ArrayLike | None,
     fit_params: Params | None,

@@ -12,13 +12,13 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from ordinal_objectives.aliases import (
     ArrayLike,
     BoolArray,
+    DataFrame,
     Estimator,
     FloatArray,
     IntArray,
     LabelArray,
     Params,
     Seed,
-    Table,
 )
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
@@ -68,7 +68,7 @@ class ProportionalOddsTest(NamedTuple):
     overall_p_value: float
     classes: LabelArray
 
-    def to_frame(self) -> Table:
+    def to_frame(self) -> DataFrame:
         """Return a pandas.DataFrame with a row for each threshold, called "<= low", and the row "overall".
 
         Raises
@@ -83,7 +83,7 @@ class ProportionalOddsTest(NamedTuple):
 
 def proportional_odds_test(
     estimator: Estimator,
-    X: Table,
+    X: object,
     y: ArrayLike,
     *,
     n_splits: int = 5,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack, issparse
@@ -21,6 +22,7 @@ from ordinal_objectives.aliases import (
     LabelArray,
     Level,
     Params,
+    RealArray,
     Table,
 )
 from ordinal_objectives.columns import are_missing, as_dictionary
@@ -28,7 +30,7 @@ from ordinal_objectives.estimators import held_out, labels, wrappers
 from ordinal_objectives.utils.validation import as_floats, check_integer, collected, drawn_seed, seeds_of
 
 
-def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]]:
+def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Any], Any]]:
     """Return the classifier in which a pipeline or a search ends, and what makes its features of theirs."""
     if hasattr(estimator, "best_estimator_"):
         return unwrapped(estimator.best_estimator_)
@@ -42,7 +44,7 @@ def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Table], Table]
     return estimator, lambda X: X
 
 
-def feature_names(estimator: Estimator, X: Table) -> list[str]:
+def feature_names(estimator: Estimator, X: object) -> list[str]:
     """Return the names of the columns of X, or else those of the training; an empty list where there are none."""
     names = tables.names_as_text(X)
     if names is None:
@@ -50,7 +52,7 @@ def feature_names(estimator: Estimator, X: Table) -> list[str]:
     return [] if names is None else [str(name) for name in names]
 
 
-def name_of(estimator: Estimator, X: Table, feature: int | str) -> str:
+def name_of(estimator: Estimator, X: object, feature: int | str) -> str:
     """Return the name of a feature that is given by it or by its column; "feature 0", ... where there are no names."""
     names = feature_names(estimator, X)
     return feature if isinstance(feature, str) else names[feature] if names else f"feature {feature}"
@@ -80,10 +82,10 @@ def names_of_model(estimator: Estimator, model: Estimator) -> list[str]:
     return [f"feature {column}" for column in range(model.n_features_in_)]
 
 
-def as_rows(X: Table) -> Table:
+def as_rows(X: object) -> Table:
     """Return X such that its columns can be replaced."""
-    X = collected(X)
-    return X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asanyarray(X)
+    given = collected(X)
+    return given.tocsr() if issparse(given) else given if hasattr(given, "columns") else np.asanyarray(given)
 
 
 def _column(X: Table, column: int) -> Column:
@@ -108,13 +110,14 @@ def with_column(X: Table, column: int, values: Column, stores_zeros: bool = True
             places = stored, np.zeros(len(stored), dtype=np.intp)
             values = csr_matrix((values[stored], places), shape=(len(values), 1))
         return hstack([X[:, :column], values, X[:, column + 1 :]], format="csr")
-    changed = X.astype(np.result_type(X.dtype, values.dtype))
+    array: LabelArray = np.asanyarray(X)
+    changed = array.astype(np.result_type(array.dtype, values.dtype))
     changed[:, column] = values
     return changed
 
 
 def over_grid(
-    estimator: Estimator, X: Table, feature: int | str, grid_resolution: int, categorical_features: ArrayLike | None
+    estimator: Estimator, X: object, feature: int | str, grid_resolution: int, categorical_features: ArrayLike | None
 ) -> tuple[LabelArray, Iterator[Table]]:
     """Return values of a feature, and X with each of them in all rows."""
     X = as_rows(X)
@@ -246,9 +249,9 @@ def grid(column: FloatArray, resolution: int) -> tuple[LabelArray, IndexArray]:
 
 def trained_again(
     estimator: Estimator,
-    X: Table,
+    X: object,
     y: ArrayLike,
-    weight: FloatArray | None,
+    weight: RealArray | None,
     random: np.random.RandomState,
     *,
     own_rounds: bool = False,
@@ -300,7 +303,7 @@ def trained_on_drawn_rows(
     options = {"own_rounds": is_labelled, "fit_params": fit_params, "classes": model.ordered_classes_}
     for _ in range(n_copies):
         rows = random.randint(X.shape[0], size=X.shape[0])
-        weights = None if weight is None else weight[rows]
+        weights: RealArray | None = None if weight is None else weight[rows]
         if is_labelled and getattr(model, "divides_rows", bool)():
             rows, times = np.unique(rows, return_counts=True)
             weights = times * (1.0 if weight is None else weight[rows])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length
 
-from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IndexArray, LabelArray, Seed, Table
+from ordinal_objectives.aliases import ArrayLike, DataFrame, Estimator, FloatArray, IndexArray, LabelArray, Seed
 from ordinal_objectives.decision import decide
 from ordinal_objectives.estimators.class_order import classes_in_order, columns_in_order, has_response, response_of
 from ordinal_objectives.metrics.intervals import BootstrapSample, Interval
@@ -76,7 +76,7 @@ class Report(text_tables.Printed):
     median_class: object
     by_class: dict[str, FloatArray] | None
 
-    def to_frame(self, of: str = "metrics") -> Table:
+    def to_frame(self, of: str = "metrics") -> DataFrame:
         """Return a pandas.DataFrame.
 
         Parameters
@@ -151,7 +151,7 @@ def _ends(found: Interval) -> str:
 @documented
 def report(
     model: Estimator,
-    X: Table,
+    X: object,
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     *,

@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray, Table
+from ordinal_objectives.aliases import ArrayLike, BoolArray, Estimator, FloatArray
 from ordinal_objectives.estimators.class_order import class_order
 from ordinal_objectives.estimators.labels import OrderedLabels, as_labels, ordered_categories
 from ordinal_objectives.metrics.of_probabilities import CumulativeReliability, cumulative_reliability
@@ -59,7 +59,7 @@ class OrdinalConfusionDisplay:
     def from_estimator(
         cls,
         estimator: Estimator,
-        X: Table,
+        X: object,
         y: ArrayLike,
         *,
         labels: ArrayLike | None = None,
@@ -187,7 +187,7 @@ class PredictionSetsDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Estimator, X: Table, y: ArrayLike, *, ax: style.Axes | None = None
+        cls, estimator: Estimator, X: object, y: ArrayLike, *, ax: style.Axes | None = None
     ) -> PredictionSetsDisplay:
         """Plot the sets that a fitted :class:`~ordinal_objectives.OrdinalPredictionSets` has for (X, y).
 
@@ -272,7 +272,7 @@ class CumulativeReliabilityDisplay:
     def from_estimator(
         cls,
         estimator: Estimator,
-        X: Table,
+        X: object,
         y: ArrayLike,
         *,
         labels: ArrayLike | None = None,
@@ -415,7 +415,7 @@ class RatersSpreadDisplay:
     @classmethod
     @documented
     def from_estimator(
-        cls, estimator: Estimator, X: Table, labels: OrdinalLabels, *, axes: style.Pair | None = None, **options: Any
+        cls, estimator: Estimator, X: object, labels: OrdinalLabels, *, axes: style.Pair | None = None, **options: Any
     ) -> RatersSpreadDisplay:
         """Plot raters' answers beside the probabilities of a fitted classifier.
 
@@ -459,7 +459,7 @@ class RatersSpreadDisplay:
         return self
 
 
-def proba_in_order(estimator: Estimator, X: Table, known: OrderedLabels) -> FloatArray:
+def proba_in_order(estimator: Estimator, X: object, known: OrderedLabels) -> FloatArray:
     """Return the probabilities of a classifier, lowest class first; 0 of classes that it does not know."""
     of_classes = estimator.predict_proba(X)
     proba = np.zeros((len(of_classes), len(known.ordered_classes_)))

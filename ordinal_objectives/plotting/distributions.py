@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, LabelArray, Table
+from ordinal_objectives.aliases import ArrayLike, LabelArray
 from ordinal_objectives.distributions import OrdinalDistributionRegressor, interval_coverage
 from ordinal_objectives.inspection import rows
 from ordinal_objectives.plotting import style
@@ -55,7 +55,7 @@ class DistributionFanDisplay:
     def from_estimator(
         cls,
         estimator: OrdinalDistributionRegressor,
-        X: Table,
+        X: object,
         feature: int | str | None = None,
         *,
         grid_resolution: int = 50,
@@ -153,7 +153,7 @@ class PredictionIntervalsDisplay:
     def from_estimator(
         cls,
         estimator: OrdinalDistributionRegressor,
-        X: Table,
+        X: object,
         y: ArrayLike,
         *,
         coverage: float = 0.9,
@@ -235,7 +235,7 @@ class PITDisplay:
     def from_estimator(
         cls,
         estimator: OrdinalDistributionRegressor,
-        X: Table,
+        X: object,
         y: ArrayLike,
         *,
         n_bins: int = 10,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ordinal_objectives import inspection
-from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Params, Table
+from ordinal_objectives.aliases import ArrayLike, Estimator, LabelArray, Params
 from ordinal_objectives.inspection.rows import name_of, unwrapped
 from ordinal_objectives.plotting import style
 from ordinal_objectives.plotting.classes import classes_in_order, proba_in_order
@@ -274,7 +274,7 @@ class RowProbabilitiesDisplay:
     def from_estimator(
         cls,
         estimator: Estimator,
-        X: Table,
+        X: object,
         *,
         labels: ArrayLike | None = None,
         row_names: style.Names = None,

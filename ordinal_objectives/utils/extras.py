@@ -11,7 +11,7 @@ from importlib import metadata
 from types import ModuleType
 
 from ordinal_objectives import __version__, _core
-from ordinal_objectives.aliases import Table
+from ordinal_objectives.aliases import DataFrame
 from ordinal_objectives.threads import effective_n_threads
 from ordinal_objectives.utils import validation
 
@@ -44,7 +44,7 @@ def optional(module: str, *extras: str) -> ModuleType:
         raise not_installed(error, *extras) from None
 
 
-def data_frame(*args: object, **kwargs: object) -> Table:
+def data_frame(*args: object, **kwargs: object) -> DataFrame:
     """Return a pandas.DataFrame of these arguments; raise ModuleNotFoundError where pandas is not installed."""
     return optional("pandas", "demo").DataFrame(*args, **kwargs)
 

@@ -9,21 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from ordinal_objectives.aliases import (
     ArrayLike,
-    Column,
     Estimator,
     FloatArray,
     IntArray,
     LabelArray,
     RealArray,
     Seed,
-    Table,
 )
 
 Answer = TypeVar("Answer")
@@ -74,7 +72,7 @@ def check_choice(value: object, allowed: Collection[str], *, name: str, hint: st
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}{hint}")
 
 
-def readable(values: Column, *, name: str) -> Column:
+def readable(values: Any, *, name: str) -> Any:
     """Return what NumPy reads as it is meant: Arrow's in one chunk, a table as a batch; raise as :func:`refuse_masked`.
 
     Of a chunked dictionary NumPy takes what lacks for a level.
@@ -364,7 +362,7 @@ def _some(values: LabelArray) -> str:
     return first_few(np.unique(values).tolist())
 
 
-def collected(X: Table, *, name: str = "X") -> Table:
+def collected(X: Any, *, name: str = "X") -> Any:
     """Return X, a table as one of the kinds that are read by column: a frame of pandas or polars, or an Arrow table.
 
     A lazy frame of polars is collected, since rows are counted and read more than once; batches of Arrow, and
@@ -381,7 +379,7 @@ def collected(X: Table, *, name: str = "X") -> Table:
         return X.collect()
     if isinstance(X, np.ndarray):
         return np.require(X, requirements="A")
-    if issparse(X) and not getattr(X, "has_canonical_format", True):
+    if is_sparse(X) and not getattr(X, "has_canonical_format", True):
         X = X.copy()
         X.sum_duplicates()
         return X
@@ -410,6 +408,11 @@ def collected(X: Table, *, name: str = "X") -> Table:
         f"{name} must be an array, a sparse matrix, a pandas or polars frame or an Arrow table; got "
         f"{type(X).__module__}.{type(X).__qualname__}, which must be made one of them"
     )
+
+
+def is_sparse(X: object) -> TypeGuard[Any]:
+    """Tell whether features are a sparse matrix or array of SciPy, by whose methods they are read then."""
+    return bool(issparse(X))
 
 
 def _is_of(X: object, *packages: str) -> bool:

@@ -95,6 +95,18 @@ def test_early_stopping_watches_blocks_and_warm_start_continues():
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
+@pytest.mark.parametrize("asked", [None, [3]])
+def test_lists_are_read_as_arrays(asked):
+    X, y = data(300)
+    X[:, 3] = np.arange(300) % 5
+    expected = model_of(categorical_features=asked).fit(X, y)
+    model = model_of(categorical_features=asked, warm_start=True)
+    for rows in (RowBlocks([X[:100].tolist(), X[100:].tolist()]), X.tolist()):
+        model.fit(rows, y).set_params(max_iter=model.max_iter + 1)
+        np.testing.assert_array_equal(next(model.staged_predict_proba(X)), next(expected.staged_predict_proba(X)))
+    assert model.n_iter_ == expected.n_iter_ + 1
+
+
 def test_files_are_read_three_times_for_a_fit_and_once_for_a_prediction(tmp_path):
     X, y = data()
     paths = [tmp_path / f"{i}.npy" for i in range(4)]

@@ -37,7 +37,7 @@ def test_nan_beside_text_is_no_name(names):
         check_groups(names, 3)
     with pytest.raises(ValueError, match="rater must have no missing entry"):
         OrdinalLabels.from_raters([0, 1, 2], names, [1, 2, 3], n_rows=3)
-    found = as_groups(names).ravel().tolist()
+    found = np.ravel(as_groups(names)).tolist()
     assert found[::2] == ["Ann", "Bob"]
     assert found[1] != found[1]
     with pytest.raises(ValueError, match="y contains missing labels"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import onnx
@@ -147,7 +148,7 @@ class Column:
     is_category: bool = False
 
 
-def inputs_like(X_example: object, floats: str) -> tuple[list[onnx.ValueInfoProto], list[Column]]:
+def inputs_like(X_example: Any, floats: str) -> tuple[list[onnx.ValueInfoProto], list[Column]]:
     """Return the inputs of a graph for rows like these, and where their columns are.
 
     Parameters

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from typing import Any
 
 import numpy as np
 import onnx
@@ -26,7 +27,7 @@ _IR_VERSION = 8
 
 def to_onnx(
     model: Estimator,
-    X_example: object,
+    X_example: Any,
     *,
     floats: str = "float32",
     iterations: int | None = None,
