@@ -153,7 +153,7 @@ EVERY = METHODS | PLAIN | BEFORE | FIXED | RIVALS
 PARTITIONS = {
     "design": {name: 2 for name, plain in METHODS.items() if plain.trainer == "CatBoost"},
     "evaluation": {CATBOOST: 1, CATBOOST_ORDINAL: 1},
-    "confirmation": {CATBOOST: 0, CATBOOST_ORDINAL: 0},
+    "confirmation": {CATBOOST: 1, CATBOOST_ORDINAL: 0},
 }
 
 OURS: dict[str, Any] = {
