@@ -45,7 +45,7 @@ NOTE = (
     "Ratios to the first method, or to the one named: geometric mean over sets [its interval]; median; sets lower / "
     "equal / higher, and p that it is lower. Absolute error of the median class, zero-one error of the most probable "
     "one. `above class shares`: sets with a higher RPS or log loss than the shares of the training classes. Seconds of "
-    "the processor, one thread, all searches included: mean (sets lower)."
+    "the processor, one thread, all searches included: mean (sets lower), of fits on one machine."
 )
 
 # Sets on which designs are chosen, with their samples of few rows; those of the evidence; those kept aside.
@@ -241,7 +241,7 @@ def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collectio
         above = ((means.loc[method] > shares.loc[means.loc[method].index])[["rps", "log_loss"]]).any(axis=1)
         cells = dict.fromkeys(NUMBERS, "1") if method == beside else {name: _compared(logs[name]) for name in ERRORS}
         if method != beside:
-            cells["seconds"] = f"{np.exp(logs['seconds'].mean()):.3f} ({int((logs['seconds'] < 0).sum())})"
+            cells["seconds"] = _faster(rows, method, beside, sets)
         left_out = [f"{data} by {', '.join(errors)}" for data, errors in solved.items() if method != beside]
         if method != beside:
             left_out += [f"partition {seed} of {data}, where {beside} diverged" for data, seed in lost]
@@ -250,6 +250,17 @@ def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collectio
             | {"left out": "; ".join(left_out) or "-"}
         )
     return found
+
+
+def _faster(rows: list[Row], method: str, beside: str, sets: Collection[str]) -> str:
+    """Return the mean ratio of the seconds of two methods, of the partitions that one machine has fitted for both."""
+    run = ("data", "seed", "machine")
+    where = [{tuple(row[key] for key in run) for row in rows if row["method"] == one} for one in (method, beside)]
+    some = [row for row in rows if tuple(row[key] for key in run) in where[0] & where[1]]
+    if not some:
+        return "-"
+    logs = log_ratios(set_means(some, sets)[0], method, beside)[0]["seconds"]
+    return f"{np.exp(logs.mean()):.3f} ({int((logs < 0).sum())})"
 
 
 def _compared(logs: pd.Series) -> str:

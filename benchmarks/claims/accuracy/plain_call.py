@@ -328,7 +328,8 @@ def readme() -> Table:
     """
     path = runs_of(NAME, "evaluation")
     rows = rows_of(NAME, "evaluation")
-    where = report.machines(path)[0]
+    of_ours = {row["machine"] for row in rows if row["method"] == RECOMMENDED}
+    where = report.machines(path)[int(min(of_ours)) - 1]
     note = (
         f"Median over {len({rows_from(row['data']) for row in rows})} data sets, 95% interval, number of sets "
         f"below 1. {SEEDS['evaluation']} partitions each, {PARTITIONS['evaluation'][CATBOOST]} with CatBoost. RPS: "
@@ -341,18 +342,22 @@ def readme() -> Table:
 def medians(rows: list[dict[str, Any]], methods: Iterable[str]) -> list[dict[str, Any]]:
     """Return the lines of the README's table: the recommended call divided by others, on the median set."""
     runs = pd.DataFrame(rows).query("failure == ''").set_index(["method", "data", "seed"])
-    runs = runs[list(README_COLUMNS)].astype(float)
+    machine, runs = runs["machine"], runs[list(README_COLUMNS)].astype(float)
     ours, found = runs.loc[RECOMMENDED], []
     for method in methods:
-        theirs = runs.loc[method]
-        of_sets = [part.loc[theirs.index].groupby("data").mean() for part in (ours, theirs)]
+        theirs = runs.loc[method].copy()
+        theirs["seconds"] = theirs["seconds"].where(machine.loc[method] == machine.loc[RECOMMENDED].loc[theirs.index])
+        mine = ours.loc[theirs.index].where(theirs.notna())
+        of_sets = [part.groupby("data").mean() for part in (mine, theirs)]
         ratio = np.exp(np.log(of_sets[0] / of_sets[1]).groupby(rows_from).mean())
-        cells = {title: _median(ratio[of], of != "seconds") for of, title in README_COLUMNS.items()}
+        cells = {title: _median(ratio[of].dropna(), of != "seconds") for of, title in README_COLUMNS.items()}
         found.append({"beside": IN_README[method], **cells})
     return found
 
 
 def _median(ratios: pd.Series, with_interval: bool) -> str:
+    if not len(ratios):
+        return "-"
     low, high = interval(sets_again(ratios, np.median))
     between = f" {low:.2f}-{high:.2f}" if with_interval else ""
     return f"{ratios.median():.2f}{between} ({(ratios < 1).sum()})"
