@@ -104,15 +104,22 @@ def test_table_of_the_readme_is_measured_on_the_sets_that_are_there(tmp_path, mo
         readme_table.main([])
 
 
-def errors(method, data, seed=0, mae=0.5, log_loss=1.0):
-    values = {"mae": mae, "zero_one": 0.5, "rps": 0.5, "log_loss": log_loss, "seconds": 1.0}
-    return {"data": data, "seed": seed, "method": method, "failure": ""} | values
+def errors(method, data, seed=0, mae=0.5, log_loss=1.0, seconds=1.0, machine="1"):
+    values = {"mae": mae, "zero_one": 0.5, "rps": 0.5, "log_loss": log_loss, "seconds": seconds}
+    return {"data": data, "seed": seed, "method": method, "failure": "", "machine": machine} | values
 
 
 def compared_by(ours, theirs):
     sets = {row["data"] for row in ours + theirs}
     shares = [errors(SHARES, data) for data in sets]
     return ratios([*ours, *theirs, *shares], "theirs", ["ours"], sets)[1]
+
+
+def test_seconds_are_compared_where_one_machine_fitted_both():
+    theirs = [errors("theirs", "esl", 0), errors("theirs", "esl", 1, seconds=100.0, machine="2")]
+    ours = [errors("ours", "esl", 0, seconds=3.0), errors("ours", "esl", 1, seconds=3.0)]
+    assert compared_by(ours, theirs)["seconds"] == "3.000 (0)"
+    assert compared_by(ours[1:], theirs[1:])["seconds"] == "-"
 
 
 @pytest.mark.parametrize("solved", [0.0, 1e-3])
