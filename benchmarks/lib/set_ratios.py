@@ -234,7 +234,8 @@ def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collectio
     """
     _, diverged = set_means(rows, sets)
     lost = diverged.get(beside, [])
-    means, _ = set_means([row for row in rows if (row["data"], str(row["seed"])) not in lost], sets)
+    rows = [row for row in rows if (row["data"], str(row["seed"])) not in lost]
+    means, _ = set_means(rows, sets)
     shares, found = means.loc[SHARES], []
     for method in [beside, *(name for name in methods if name in means.index)]:
         logs, solved = log_ratios(means, method, beside)

@@ -149,7 +149,7 @@ def check_plain(checks: Checks, n_test: dict[str, int]) -> None:
         ("plain_call_rivals", first),
         ("plain_call_before", evaluation),
         ("plain_call_confirmation", aside),
-        ("plain_call_confirmation_sizes", aside),
+        ("plain_call_confirmation_before", aside),
         ("same_settings", read("same_settings_evaluation")),
     ):
         beside = ""
