@@ -279,8 +279,7 @@ def n_train(name: str) -> int:
 def n_test(name: str) -> int:
     """Return how many rows `partition` keeps to test on; of sets with groups about so many."""
     source = SOURCES[name]
-    n_rows = min(source.shape[0], MOST_ROWS)
-    return source.sizes[1] if source.sizes else n_rows - 7 * n_rows // 10
+    return source.sizes[1] if source.sizes else min(source.shape[0], MOST_ROWS) - n_train(name)
 
 
 def weight_of_a_row(name: str) -> float:

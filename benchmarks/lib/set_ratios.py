@@ -253,11 +253,16 @@ def ratios(rows: list[Row], beside: str, methods: Iterable[str], sets: Collectio
     return found
 
 
+def of_both(rows: list[Row], method: str, other: str, keys: Sequence[str]) -> list[Row]:
+    """Return the rows whose values of some columns are those of a fit of each of two methods."""
+    runs = [{tuple(row[key] for key in keys) for row in rows if row["method"] == one} for one in (method, other)]
+    both = runs[0] & runs[1]
+    return [row for row in rows if tuple(row[key] for key in keys) in both]
+
+
 def _faster(rows: list[Row], method: str, beside: str, sets: Collection[str]) -> str:
     """Return the mean ratio of the seconds of two methods, of the partitions that one machine has fitted for both."""
-    run = ("data", "seed", "machine")
-    where = [{tuple(row[key] for key in run) for row in rows if row["method"] == one} for one in (method, beside)]
-    some = [row for row in rows if tuple(row[key] for key in run) in where[0] & where[1]]
+    some = of_both(rows, method, beside, ("data", "seed", "machine"))
     if not some:
         return "-"
     logs = log_ratios(set_means(some, sets)[0], method, beside)[0]["seconds"]

@@ -47,6 +47,7 @@ from lib.data import (
     Source,
     default_rule,
     load,
+    n_train,
     partition,
 )
 from lib.methods import (
@@ -153,12 +154,12 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
         if experiment not in PLANS:
             raise ValueError(f"experiments must be among {', '.join(PLANS)}; got {experiment!r}")
         for sources, rule, n_seeds, methods in PLANS[experiment]:
-            for name, source in sources.items():
+            for name in sources:
                 found += [
                     Cell(experiment, name, rule or default_rule(name), seed, method)
                     for seed in range(n_seeds)
                     for method in methods
-                    if _is_measured(name, source, seed, method)
+                    if _is_measured(name, seed, method)
                 ]
 
     def order(cell: Cell) -> tuple[bool, bool, int, int]:
@@ -167,10 +168,9 @@ def cells(experiments: Iterable[str]) -> list[Cell]:
     return sorted(dict.fromkeys(found), key=order)
 
 
-def _is_measured(name: str, source: Source, seed: int, method: str) -> bool:
+def _is_measured(name: str, seed: int, method: str) -> bool:
     """Tell whether a method runs on this partition: one that takes long only on the first of many rows."""
-    n_train = source.sizes[0] if source.sizes else 7 * min(source.shape[0], 20_000) // 10
-    few = seed < FEW_SEEDS or n_train <= MANY_ROWS or method not in SLOW
+    few = seed < FEW_SEEDS or n_train(name) <= MANY_ROWS or method not in SLOW
     return few and (name, method) not in TOO_SLOW
 
 

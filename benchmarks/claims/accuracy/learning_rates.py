@@ -25,23 +25,18 @@ import numpy as np
 from lib import report
 from lib.data import OTHER, n_train
 from lib.runner import Row
-from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
+from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_both, of_shares, ratios, rows_of, runs_of
 from ordinal_objectives import (
     CatBoostOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier,
     LGBMOrdinalClassifier,
     XGBOrdinalClassifier,
 )
-from ordinal_objectives.adapters.cb.host import CATBOOST
-from ordinal_objectives.adapters.lgbm.host import LIGHTGBM
-from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.estimators import held_out
 from ordinal_objectives.estimators.held_out import Choices, Rates, Tried
-from ordinal_objectives.histogram_engine import plan
 
 NAME, SEEDS, FEW_SEEDS, MANY_ROWS = "learning_rates", 3, 2, 6_000
 AS_IT_WAS = ", as it was"
-OWNERS = {XGBOrdinalClassifier: XGBOOST, LGBMOrdinalClassifier: LIGHTGBM, CatBoostOrdinalClassifier: CATBOOST}
 
 
 @dataclass(frozen=True)
@@ -86,24 +81,20 @@ def predicted(method: str, train: tuple[Any, Any], X_test: Any, n_classes: int) 
     if method == SHARES:
         return of_shares(train, X_test, n_classes)
     call = METHODS[method]
-    owner: Any = OWNERS.get(call.kind, plan)
-    name = "_CHOICES" if owner is plan else "choices"
-    kept = getattr(owner, name)
-    with mock.patch.object(held_out, "_MORE_ROUNDS", call.more_rounds):
-        object.__setattr__(owner, name, _choices(call, kept))  # hosts are frozen
-        try:
-            model = call.kind(classes=np.arange(n_classes), n_jobs=1, random_state=0).fit(*train)
-        finally:
-            object.__setattr__(owner, name, kept)
+    left = Choices.left
+    with (
+        mock.patch.object(held_out, "_MORE_ROUNDS", call.more_rounds),
+        mock.patch.object(Choices, "left", lambda shipped, *given: left(_choices(call, shipped), *given)),
+    ):
+        model = call.kind(classes=np.arange(n_classes), n_jobs=1, random_state=0).fit(*train)
     return model.predict_proba(X_test), model.n_iter_
 
 
 def _beside(rows: list[Row], first: str, method: str, sets: list[str]) -> list[Row]:
     """Return the line of a method, on the partitions that both have."""
-    runs = {one: {(row["data"], row["seed"]) for row in rows if row["method"] == one} for one in (first, method)}
-    both = {(data, seed) for data, seed in runs[first] & runs[method] if data in sets}
-    some = [row for row in rows if (row["data"], row["seed"]) in both]
-    return [row | {"partitions": len(both)} for row in ratios(some, first, [method], sets)[1:]] if both else []
+    some = of_both([row for row in rows if row["data"] in sets], first, method, ("data", "seed"))
+    n_partitions = sum(row["method"] == method for row in some)
+    return [row | {"partitions": n_partitions} for row in ratios(some, first, [method], sets)[1:]] if some else []
 
 
 def write_tables() -> None:

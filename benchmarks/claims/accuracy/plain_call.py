@@ -19,7 +19,7 @@ os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"
 
 import textwrap
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -140,7 +140,7 @@ FIXED = {
     "HistGradientBoostingOrdinalClassifier(max_leaf_nodes=31)": _native(ships=True, max_leaf_nodes=31),
 }
 # The same with the rates and rounds that they had.
-BEFORE = {f"{name}{learning_rates.AS_IT_WAS}": replace(plain, ships=False) for name, plain in PLAIN.items()}
+BEFORE = {f"{name}{learning_rates.AS_IT_WAS}": plain for name, plain in PLAIN.items()}
 CATBOOST = "CatBoostClassifier()"
 RIVALS = {
     CATBOOST_ORDINAL: _catboost(),
