@@ -22,7 +22,15 @@ from sklearn.utils.validation import check_is_fitted
 from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArray, Params, Seed
 from ordinal_objectives.estimators.arguments import GivenSets, explains_keywords, store_constructor_arguments
 from ordinal_objectives.estimators.description import ClassifierDescription, describe, give_back
-from ordinal_objectives.estimators.ensemble_members import CRITERIA, EnsembleData, best_weights, check_members, is_pair
+from ordinal_objectives.estimators.ensemble_members import (
+    CRITERIA,
+    OF_DEFAULT,
+    OF_GIVEN,
+    EnsembleData,
+    best_weights,
+    check_members,
+    is_pair,
+)
 from ordinal_objectives.estimators.held_out import Rows, hold_out_unless_given, n_rows, split_seed
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import ClassifierOfClassifiers, FittedMember, refuse_settings_by_label
@@ -76,17 +84,18 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     ----------
     members : list of (str, classifier) or None, default=None
         Classifiers with ``predict_proba``: those of this package, of XGBoost and LightGBM, of scikit-learn. Their
-        parameters are set by name, ``small__learning_rate=0.05``. None for ``"small"`` and ``"large"``:
-        HistGradientBoostingOrdinalClassifier with trees of 15 and 31 leaves, at most 500 of them, and early stopping.
-    n_bags : int, default=2
-        Copies of each member, every one with a seed and a subsample of its own.
-    subsample : float, default=0.8
-        Share of the rows that a copy is trained on, in (0, 1], drawn by class without replacement. A copy with
+        parameters are set by name, ``linear__C=0.1``. None for ``"trees"``: HistGradientBoostingOrdinalClassifier
+        without arguments.
+    n_bags : int or None, default=None
+        Copies of each member, every one with a seed and a subsample of its own. None for 2, and for 4 of the default.
+    subsample : float or None, default=None
+        Share of the rows that a copy is trained on, in (0, 1], drawn by class without replacement. None for 0.8, and
+        for 1 with the default member, which holds rows out itself. A copy with
         ``early_stopping_rounds`` (LightGBM: ``early_stopping_round``) and no ``validation_fraction`` of its own stops
         by the rows that it leaves out; so does HistGradientBoostingOrdinalClassifier with ``early_stopping=True``.
     refit : bool, default=True
-        Whether a copy that has stopped by the rows that it leaves out is trained again, on all rows, for as many rounds
-        as were best.
+        Whether a copy that has stopped by the rows that it leaves out is trained again, on all rows: for the rounds
+        that were best, and more by as much as there are more rows.
     weights : {"equal", "log_loss", "rps"} or array-like of float, shape (n_members,), default="equal"
         Weights of the members, which copies of one share. "log_loss" and "rps" find those that score best on rows held
         out, a convex problem that SciPy's SLSQP solves. Numbers are divided by their sum.
@@ -134,8 +143,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
         self,
         members: list[tuple[str, Estimator]] | None = None,
         *,
-        n_bags: int = 2,
-        subsample: float = 0.8,
+        n_bags: int | None = None,
+        subsample: float | None = None,
         refit: bool = True,
         weights: str | ArrayLike = "equal",
         validation_fraction: float = 0.2,
@@ -225,8 +234,11 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 refuse_settings_by_label(f"member {name!r}", member, self.ordered_classes_, instead)
             names = [name for name, _ in members]
             given = self._check_weights(len(members))
-            n_bags = validation.check_integer("n_bags", self.n_bags, 1)
-            subsample = validation.check_number("subsample", self.subsample, above=0.0, at_most=1.0)
+            copies, share = OF_DEFAULT if self.members is None else OF_GIVEN
+            n_bags = copies if self.n_bags is None else validation.check_integer("n_bags", self.n_bags, 1)
+            subsample = share
+            if self.subsample is not None:
+                subsample = validation.check_number("subsample", self.subsample, above=0.0, at_most=1.0)
             refit = validation.check_flag("refit", self.refit)
             sets = GivenSets(eval_set, eval_sample_weight, "eval_sample_weight")
             evaluated = self._check_evaluation(sets)

@@ -32,9 +32,12 @@ Members = list[tuple[str, Estimator]]
 
 
 def default_members() -> Members:
-    """Return two native classifiers with trees of 15 and 31 leaves, which stop by the rows that they leave out."""
-    stops = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20}
-    return [(name, wrappers.native(max_leaf_nodes=leaves, **stops)) for name, leaves in (("small", 15), ("large", 31))]
+    """Return the native classifier, which holds rows out itself to find its rounds and the size of its trees."""
+    return [("trees", wrappers.native())]
+
+
+# Copies of each member and the share of the rows that each is trained on: of the default, and of those that are given.
+OF_DEFAULT, OF_GIVEN = (4, 1.0), (2, 0.8)
 
 
 def check_members(members: object, taken: Collection[str] = ()) -> Members:
@@ -111,7 +114,8 @@ class EnsembleData:
         stopping = _stopping(member)
         if not self.refit or stopping is None or len(rest) == 0:
             return fitted
-        rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), _rounds(fitted.estimator))
+        more = _rounds(fitted.estimator) * (len(bag) + len(rest)) / len(bag)  # all rows take more, as a plain call's do
+        rounds = dict.fromkeys(set(ROUNDS) & set(member.get_params(deep=False)), round(more))
         if not rounds:
             raise ValueError(
                 f"member {name!r} stops early and does not say what its number of rounds is called: with refit=True it "

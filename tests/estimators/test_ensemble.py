@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
 from makers import EVERY, LIGHTGBM_CLASSIFIES, MAKERS, PAIR, make_engine
-from ordinal_objectives import OrdinalEnsembleClassifier
+from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier
 from ordinal_objectives.decision import decide
 from ordinal_objectives.metrics import ordinal_log_loss, ranked_probability_score
 
@@ -170,7 +170,8 @@ def test_members_of_the_hosts_stop_early(make, data, capfd):
     assert all(0 <= one < 100 for one in rounds)
     again = OrdinalEnsembleClassifier([("a", member)], subsample=0.7).fit(X, y)
     counted = [one if hasattr(copy, "n_iter_") else one + 1 for one, copy in zip(rounds, recorders(model), strict=True)]
-    assert [copy.get_params()[number] for copy in recorders(again)] == [max(1, one) for one in counted]
+    all_rows = [round(max(1, one) * 300 / 210) for one in counted]  # as many more rounds as there are more rows
+    assert [copy.get_params()[number] for copy in recorders(again)] == all_rows
     alone = clone(recorders(again)[0])
     alone.fit(X, y)
     np.testing.assert_array_equal(alone.predict_proba(X), recorders(again)[0].predict_proba(X))
@@ -310,3 +311,17 @@ def test_the_default_reads_categories_and_missing_values(data):
     model = OrdinalEnsembleClassifier().fit(frame, y)
     assert model.score(frame, y) > 0.6
     assert model.feature_names_in_.tolist() == [*"abcd", "grade"]
+
+
+def test_the_default_is_the_mean_of_four_plain_calls(data):
+    X, y = data
+    model = OrdinalEnsembleClassifier(random_state=0).fit(X, y)
+    copies = recorders(model)
+    alone = [HistGradientBoostingOrdinalClassifier(random_state=copy.random_state).fit(X, y) for copy in copies]
+    assert len({one.random_state for one in alone}) == 4
+    mean = np.mean([one.predict_proba(X) for one in alone], axis=0)
+    np.testing.assert_allclose(model.predict_proba(X), mean, rtol=1e-12)
+    members = [("trees", HistGradientBoostingOrdinalClassifier())]
+    given = OrdinalEnsembleClassifier(members, random_state=0).fit(X, y)  # with shares of the rows, and two copies
+    assert [len(recorders(given)), given.get_params()["subsample"]] == [2, None]
+    assert not np.array_equal(given.predict_proba(X), model.predict_proba(X))

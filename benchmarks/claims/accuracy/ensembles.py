@@ -25,26 +25,39 @@ from lib import report
 from lib.data import FEW_ROWS, OTHER
 from lib.methods import spread
 from lib.set_ratios import GROUPS, NOTE, SHARES, command, of_shares, ratios, rows_of, runs_of
-from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalEnsembleClassifier, XGBOrdinalClassifier
+from ordinal_objectives import (
+    HistGradientBoostingOrdinalClassifier,
+    LGBMOrdinalClassifier,
+    OrdinalEnsembleClassifier,
+    XGBOrdinalClassifier,
+)
 from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 
 NAME, SEEDS = "ensembles", {"design": 1, "evaluation": 3, "confirmation": 1}
-# What the default members of an ensemble have, beside one thread, and what members of XGBoost are given.
+# What members that stop by the rows that their subsample leaves out are given, beside one thread.
 NATIVE: dict[str, Any] = {"max_iter": 500, "early_stopping": True, "n_iter_no_change": 20, "n_jobs": 1}
 STOPS: dict[str, Any] = {"n_estimators": 500, "early_stopping_rounds": 10, "n_jobs": 1}
 DRAWS = STOPS | {"subsample": 0.8}
+# Plain calls, which hold rows out themselves.
+PLAIN_NATIVE = ("trees", HistGradientBoostingOrdinalClassifier(n_jobs=1))
+PLAIN_HOSTS = [("XGBoost", XGBOrdinalClassifier(n_jobs=1)), ("LightGBM", LGBMOrdinalClassifier(n_jobs=1))]
+ALL_ROWS: dict[str, Any] = {"subsample": 1.0}
 SMALL, LARGE = ((f"{n} leaves", HistGradientBoostingOrdinalClassifier(max_leaf_nodes=n, **NATIVE)) for n in (15, 31))
 ORDINAL_MEMBER = ("ordinal", XGBOrdinalClassifier(**DRAWS))
 MULTICLASS_MEMBER = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **DRAWS))
-EVERY_ROW = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **STOPS))
+UNSAMPLED = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, **STOPS))
 LIKE_OURS = ("multiclass", xgboost.XGBClassifier(enable_categorical=True, max_depth=4, **DRAWS))
 
 
 ONE, PLAIN, RIVAL = "one multiclass model", "HistGradientBoostingOrdinalClassifier()", "4 multiclass"
-DEFAULT, BAG, BLEND = "2 native of 15 leaves, 2 of 31", "4 native of 31 leaves", "2 ordinal, 2 multiclass"
+DEFAULT, SIZES = "4 plain calls", "2 native of 15 leaves, 2 of 31"
+BAG, BLEND = "4 native of 31 leaves", "2 ordinal, 2 multiclass"
 # Members, copies of each, and what else the ensemble is given. The default is spelled out, for one thread.
 ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
-    DEFAULT: ([SMALL, LARGE], {"n_bags": 2}),
+    DEFAULT: ([PLAIN_NATIVE], {"n_bags": 4, **ALL_ROWS}),
+    "2 plain calls": ([PLAIN_NATIVE], {"n_bags": 2, **ALL_ROWS}),
+    "3 plain calls: native, XGBoost, LightGBM": ([PLAIN_NATIVE, *PLAIN_HOSTS], {"n_bags": 1, **ALL_ROWS}),
+    SIZES: ([SMALL, LARGE], {"n_bags": 2}),
     BAG: ([LARGE], {"n_bags": 4}),
     BLEND: ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2}),
     RIVAL: ([MULTICLASS_MEMBER], {"n_bags": 4}),
@@ -53,7 +66,7 @@ ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "4 ordinal": ([ORDINAL_MEMBER], {"n_bags": 4}),
     "1 ordinal, 1 multiclass": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 1}),
     "4 ordinal, 4 multiclass": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 4}),
-    "2 ordinal, 2 multiclass, every row in each tree": ([ORDINAL_MEMBER, EVERY_ROW], {"n_bags": 2}),
+    "2 ordinal, 2 multiclass, every row in each tree": ([ORDINAL_MEMBER, UNSAMPLED], {"n_bags": 2}),
     "2 ordinal, 2 multiclass of depth 4": ([ORDINAL_MEMBER, LIKE_OURS], {"n_bags": 2}),
     "2 ordinal, 2 multiclass, weights by log loss": (
         [ORDINAL_MEMBER, MULTICLASS_MEMBER],
@@ -62,7 +75,7 @@ ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "2 ordinal, 2 multiclass, not trained again": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2, "refit": False}),
 }
 METHODS = (SHARES, ONE, PLAIN, *ENSEMBLES)
-SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, BAG, BLEND, RIVAL)
+SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, SIZES, BLEND, RIVAL)
 
 
 def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
