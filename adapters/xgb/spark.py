@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import xgboost
 from xgboost.collective import CommunicatorContext, get_rank
 from xgboost.tracker import RabitTracker
@@ -48,7 +51,8 @@ def train(
         Rows to train on, and those to evaluate.
     <<params, num_boost_round>>
     features : sequence of str
-        Columns of numbers; null and NaN are missing.
+        Columns of numbers; null and NaN are missing. Rows go to XGBoost batch by batch as float32, into its quantiles
+        where ``tree_method`` is "hist".
     label : str, default="label"
         Column of class codes, from 0 on; a partition may lack some.
     weight : str or None, default=None
@@ -56,8 +60,8 @@ def train(
     validation : str or None, default=None
         Column that is true where a row is evaluated after each round, as "validation", and not trained on.
     n_workers : int or None, default=None
-        The dataset is divided anew for so many tasks; None takes its partitions as they are. All run at once: Spark
-        waits ten minutes for more than it has slots, and then says so (SPARK-24819).
+        The dataset is divided anew for so many tasks, which all run at once; None takes its partitions, joined where
+        there are more than tasks that can.
     feature_types : sequence of str or None, default=None
         XGBoost's types of the features: "c" for a category, by the codes of Spark's ``StringIndexer``, and "q".
     **options
@@ -73,6 +77,8 @@ def train(
     ------
     TypeError
         If the dataset is none of Spark, or the features are one name.
+    ValueError
+        If XGBoost has no such parameter, or fewer than ``n_workers`` tasks can run at once.
     pyspark.errors.PySparkException, py4j.protocol.Py4JError
         If a task is lost, or meets an error; the message holds it.
 
@@ -88,16 +94,34 @@ def train(
     inputs = list(features)
     columns = [*inputs, label, *(name for name in (weight, validation) if name is not None)]
 
-    def matrix(rows: pandas.DataFrame) -> xgboost.DMatrix:
-        given = {"weight": None if weight is None else rows[weight], "feature_types": feature_types}
-        return xgboost.DMatrix(rows[inputs], rows[label], enable_categorical=True, **given)
+    def matrix(rows: pandas.DataFrame) -> Params:
+        given = {"weight": None if weight is None else rows[weight], "feature_names": inputs}
+        return {"data": as_float32(rows[inputs]), "label": rows[label], "feature_types": feature_types, **given}
 
     def train_rows(here: Mapping[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
         given = {"verbose_eval": False, **options, **evaluated}
         return train_here({**here, **params}, dtrain, num_boost_round, **given)
 
+    refuse_unused(params, len(inputs))
     rows = with_held_out(dataset.select(columns), validation)
-    return train_on_tasks(rows, matrix, train_rows, validation, n_workers)[0]
+    return train_on_tasks(rows, matrix, train_rows, params, validation, n_workers)[0]
+
+
+def as_float32(rows: pandas.DataFrame) -> Any:
+    """Return columns of numbers as XGBoost keeps them, (n_rows, n_columns)."""
+    return rows.to_numpy(dtype=np.float32, na_value=np.nan)
+
+
+def refuse_unused(params: Mapping[str, Any], n_features: int) -> None:
+    """Raise ValueError if XGBoost says that it does not use one of the parameters: on tasks nobody would read it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        asked = {"verbosity": 1, "validate_parameters": True, "num_feature": n_features}
+        xgboost.Booster({**params, **asked}).save_config()  # which reads the parameters
+    for one in said:
+        unused = re.search(r"Parameters: \{ (.*) \} are not used", str(one.message))
+        if unused:
+            raise ValueError(f"params must be parameters of xgboost.train; got {unused[1]}, which XGBoost does not use")
 
 
 def with_held_out(dataset: DataFrame, validation: str | None) -> DataFrame:
@@ -111,10 +135,57 @@ def with_held_out(dataset: DataFrame, validation: str | None) -> DataFrame:
     return dataset.withColumn(validation, functions.coalesce(held_out, functions.lit(False)))
 
 
+class _Batches(xgboost.DataIter):  # type: ignore[misc]
+    """Batches of rows, which XGBoost reads more than once."""
+
+    def __init__(self, batches: list[Params]) -> None:
+        self._batches, self._next = batches, 0
+        super().__init__()
+
+    def next(self, input_data: Callable[..., Any]) -> bool:
+        if self._next == len(self._batches):
+            return False
+        input_data(**self._batches[self._next])
+        self._next += 1
+        return True
+
+    def reset(self) -> None:
+        self._next = 0
+
+
+def joined(batches: list[Params], params: Mapping[str, Any], ref: xgboost.DMatrix | None = None) -> xgboost.DMatrix:
+    """Return the matrix of batches: of quantiles, a byte or two a number, where trees are grown from these."""
+    if params.get("tree_method") in (None, "auto", "hist"):
+        return xgboost.QuantileDMatrix(
+            _Batches(batches), ref=ref, max_bin=params.get("max_bin"), enable_categorical=True
+        )
+    names = ("feature_names", "feature_types")
+    rows = {
+        name: value if name in names or value is None else np.concatenate([batch[name] for batch in batches])
+        for name, value in batches[0].items()
+    }
+    return xgboost.DMatrix(**rows, enable_categorical=True)
+
+
+def _on_slots(dataset: DataFrame, n_workers: int | None) -> DataFrame:
+    """Return the dataset in as many partitions as tasks train: all of them run at once, so there is a slot for each."""
+    try:
+        spark = dataset.sparkSession.sparkContext._jsc.sc()
+        n_slots = spark.maxNumConcurrentTasks(spark.resourceProfileManager().resourceProfileFromId(0))
+    except AttributeError:  # Spark Connect does not tell
+        return dataset if n_workers is None else dataset.repartition(n_workers)
+    if n_workers is None:
+        return dataset.coalesce(max(n_slots, 1))
+    if n_workers > n_slots:
+        raise ValueError(f"num_workers must be at most the {n_slots} task(s) that can run at once; got {n_workers}")
+    return dataset.repartition(n_workers)
+
+
 def train_on_tasks(
     dataset: DataFrame,
-    matrix: Callable[[Any], xgboost.DMatrix],
+    matrix: Callable[[Any], Params],
     train_rows: Callable[..., xgboost.Booster],
+    params: Mapping[str, Any],
     validation: str | None,
     n_workers: int | None,
 ) -> tuple[xgboost.Booster, Params]:
@@ -124,20 +195,28 @@ def train_on_tasks(
     ----------
     dataset : pyspark.sql.DataFrame
     matrix : callable
-        ``matrix(rows)`` of a pandas frame, which may be empty.
+        ``matrix(rows)`` of a pandas frame, which may be empty: what a matrix of XGBoost is given.
     train_rows : callable
         ``train_rows(params, dtrain, evals=, evals_result=)``, called by every task.
+    params : dict of str to object
     validation : str or None
         Column of booleans, as :func:`with_held_out` makes it.
     n_workers : int or None
     """
-    columns = dataset.columns
+    columns, dataset = dataset.columns, _on_slots(dataset, n_workers)
 
-    def on_worker(batches: Iterator[Any]) -> Iterator[Any]:
+    def on_worker(frames: Iterator[Any]) -> Iterator[Any]:
         import pandas as pd
         from pyspark import BarrierTaskContext
 
-        rows = pd.concat(list(batches) or [pd.DataFrame(columns=columns, dtype=float)], ignore_index=True)
+        empty = pd.DataFrame(columns=columns, dtype=float)
+        fit, held_out = list[Params](), list[Params]()
+        for rows in frames:
+            if validation is not None:
+                held = rows[validation].astype(bool)
+                held_out.append(matrix(rows[held]))
+                rows = rows[~held]
+            fit.append(matrix(rows))
         context = BarrierTaskContext.get()
         workers = context.getTaskInfos()
         # A stage that Spark tries again needs another tracker.
@@ -148,19 +227,18 @@ def train_on_tasks(
         sent = context.allGather(json.dumps(tracker and tracker.worker_args()))
         # Ranks in the order of the partitions add up in the same order each time.
         with CommunicatorContext(**json.loads(sent[0]), dmlc_task_id=f"{context.partitionId():08}"):
+            dtrain = joined(fit or [matrix(empty)], params)
             evaluated, history = Params(), Params()
             if validation is not None:
-                held_out = rows[validation].astype(bool)  # of no rows it has another type
-                evaluated = {"evals": [(matrix(rows[held_out]), "validation")], "evals_result": history}
-                rows = rows[~held_out]
-            booster = train_rows({"nthread": context.cpus()}, matrix(rows), **evaluated)
+                dvalid = joined(held_out or [matrix(empty)], params, dtrain)
+                evaluated = {"evals": [(dvalid, "validation")], "evals_result": history}
+            booster = train_rows({"nthread": context.cpus()}, dtrain, **evaluated)
             is_first = get_rank() == 0
         context.barrier()  # the tracker, which ends with its task, must wait until all have left
         if is_first:
             yield pd.DataFrame({"model": [bytes(booster.save_raw("ubj"))], "history": [json.dumps(history)]})
 
-    partitions = dataset if n_workers is None else dataset.repartition(n_workers)
-    (found,) = partitions.mapInPandas(on_worker, "model binary, history string", barrier=True).collect()
+    (found,) = dataset.mapInPandas(on_worker, "model binary, history string", barrier=True).collect()
     return xgboost.Booster(model_file=bytearray(found["model"])), json.loads(found["history"])
 
 

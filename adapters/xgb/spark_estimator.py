@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import inspect
 import tempfile
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,11 @@ try:
     from pyspark.ml.functions import array_to_vector, vector_to_array
     from pyspark.ml.param import Param, Params as HasParams
     from pyspark.ml.param.shared import (
+        HasFeaturesCol,
         HasLabelCol,
         HasPredictionCol,
         HasProbabilityCol,
+        HasRawPredictionCol,
         HasValidationIndicatorCol,
         HasWeightCol,
     )
@@ -48,7 +51,7 @@ from ordinal_objectives.adapters.xgb.train import train_spec
 from ordinal_objectives.aliases import FloatArray, Params
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments
-from ordinal_objectives.estimators.held_out import rounds_unsearched
+from ordinal_objectives.estimators.held_out import AUTO, rounds_unsearched
 from ordinal_objectives.estimators.host_classifier import begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels
 
@@ -62,26 +65,59 @@ _NOT_ON_SPARK = frozenset(
     ("callbacks", "enable_categorical", "eval_metric", "feature_weights")
     + ("linear", "linear_l2", "missing", "progress", "validation_fraction")
 )
-_OF_CLASSIFIER = [
-    parameter.name
+_OF_CLASSIFIER = {
+    parameter.name: parameter
     for parameter in inspect.signature(arguments.class_with_constructor(XGBOrdinalClassifier)).parameters.values()
     if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in _NOT_ON_SPARK
-]
+}
 
 
 # Spark's names of types.
 _NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "void"}
-_FEATURES, _CODE, _WEIGHT = "_ordinal_features", "_ordinal_code", "_ordinal_weight"
+_FEATURES, _CODE, _WEIGHT, _START = (f"_ordinal_{name}" for name in ("features", "code", "weight", "start"))
+_BESIDE = {"weight": _WEIGHT, "base_margin": _START}
 _DEFAULTS = {
     "featuresCol": "features",
     "labelCol": "label",
     "predictionCol": "prediction",
     "probabilityCol": "probability",
+    "rawPredictionCol": "rawPrediction",
 }
 
 
-class _Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasValidationIndicatorCol, HasWeightCol):
+def _plain(value: Any) -> Any:
+    """Return a value as Spark can write it: a dict, whose keys would be text, as pairs."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, dict):
+        return [[_plain(key), _plain(entry)] for key, entry in value.items()]
+    return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+
+
+def _converter(parameter: inspect.Parameter) -> Callable[[Any], Any]:
+    """Return what checks the type of a parameter of the classifier, where its annotation is of plain types."""
+    kinds = str(parameter.annotation).split(" | ")
+
+    def convert(value: Any) -> Any:
+        plain = _plain(value)
+        kind = "float" if type(plain) is int and "float" in kinds else type(plain).__name__
+        is_right = plain == AUTO if kind == "str" and parameter.default == AUTO else kind in kinds
+        if not is_right and {*kinds} <= {"str", "bool", "int", "float", "None"}:
+            allowed = str(parameter.annotation).replace("str", repr(AUTO) if parameter.default == AUTO else "str")
+            raise TypeError(f"{parameter.name} must be {allowed}; got {value!r}")
+        return plain
+
+    return convert
+
+
+class _Columns(
+    *(HasFeaturesCol, HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPredictionCol),
+    *(HasValidationIndicatorCol, HasWeightCol),
+):
     """Names of columns, and everything else that an estimator and its model are asked for."""
+
+    def _asked(self, name: str) -> Any:
+        return self.getOrDefault(name) if self.isDefined(name) else None
 
     def _features(self, dataset: DataFrame) -> Any:
         """Return the column of an array with the features of each row."""
@@ -99,11 +135,15 @@ class _Columns(HasLabelCol, HasPredictionCol, HasProbabilityCol, HasValidationIn
 
 for _name, _words in {
     "featuresCol": "column of vectors, or a list of columns of numbers; null and NaN are missing",
-    "numWorkers": "tasks that train; if unset, as many as the dataset has partitions",
+    "baseMarginCol": "column of the scores that the model's are added to",
+    "labelIndexCol": "new column of the place of the label among the classes, for evaluators",
+    "numWorkers": "tasks that train; if unset, as many as can run at once, and at most one for each partition",
     "hostParams": "other parameters of xgboost.train, by their names",
-    **{name: f"{name} of XGBOrdinalClassifier" for name in _OF_CLASSIFIER},
 }.items():
     setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words))
+for _name, _parameter in _OF_CLASSIFIER.items():
+    _words = f"{_name} of XGBOrdinalClassifier"
+    setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words, typeConverter=_converter(_parameter)))
 
 
 class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, DefaultParamsWritable):
@@ -122,17 +162,25 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         Weights of the rows.
     validation_indicator_col : str or None, default=None
         True where a row is evaluated after each round, and not trained on; ``early_stopping_rounds`` looks at these.
+    base_margin_col : str or None, default=None
+        Scores that the model's are added to, in training and in predictions.
     prediction_col : str, default="prediction"
-        New column of labels: text, or doubles where labels are numbers.
+        New column of doubles: labels that are numbers, or of text the place among the classes, from 0 for the lowest;
+        Spark's ``IndexToString`` gives the labels.
     probability_col : str, default="probability"
         New column of vectors: the probabilities of the classes from the lowest on.
+    raw_prediction_col : str, default="rawPrediction"
+        New column of vectors: their logarithms.
+    label_index_col : str or None, default=None
+        New column for evaluators: of rows that have a label, its place among the classes as a double.
     num_workers : int or None, default=None
-        The dataset is divided anew for so many tasks; None takes its partitions as they are. All run at once: Spark
-        waits ten minutes for more than it has slots, and then says so (SPARK-24819).
+        The dataset is divided anew for so many tasks, which all run at once; None takes its partitions, joined where
+        there are more than tasks that can.
     **params
         Those of :class:`.estimator.XGBOrdinalClassifier`, each a ``Param`` of the same name, and others of
-        :func:`xgboost.train`. What needs all rows in one place is refused; "auto" takes 100 rounds and 4 levels. Where
-        ``feature_types`` has "c", a feature is a category, by the codes of Spark's ``StringIndexer``.
+        :func:`xgboost.train`. What needs all rows in one place is refused, and what XGBoost does not know; "auto" takes
+        100 rounds and 4 levels. Where ``feature_types`` has "c", a feature is a category, by the codes of Spark's
+        ``StringIndexer``.
 
     Examples
     --------
@@ -150,8 +198,11 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         label_col: str = "label",
         weight_col: str | None = None,
         validation_indicator_col: str | None = None,
+        base_margin_col: str | None = None,
         prediction_col: str = "prediction",
         probability_col: str = "probability",
+        raw_prediction_col: str = "rawPrediction",
+        label_index_col: str | None = None,
         num_workers: int | None = None,
         **params: Any,
     ) -> None:
@@ -182,17 +233,16 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
                 "".join([head, *map(str.title, words)]) if name.endswith("_col") or name == "num_workers" else name
             )
             if self.hasParam(spark_name):
-                self._set(**{spark_name: value.tolist() if isinstance(value, np.ndarray) else value})
+                self._set(**{spark_name: value})
             else:
                 others = self.getOrDefault(self.hostParams) if self.isSet(self.hostParams) else {}
-                self._set(hostParams={**others, name: value})
+                self._set(hostParams={**others, name: _plain(value)})
         return self
-
-    def _asked(self, name: str) -> Any:
-        return self.getOrDefault(name) if self.isDefined(name) else None
 
     def _fit(self, dataset: DataFrame) -> SparkXGBOrdinalClassifierModel:
         given = {name: self.getOrDefault(name) for name in _OF_CLASSIFIER if self.isSet(name)}
+        if isinstance(given.get("class_weight"), list):
+            given["class_weight"] = dict(given["class_weight"])
         classifier = XGBOrdinalClassifier(**given, **(self._asked("hostParams") or {}))
         with classifier._all_or_nothing():
             self._fit_classifier(classifier, dataset)
@@ -200,27 +250,35 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
 
     def _fit_classifier(self, classifier: XGBOrdinalClassifier, dataset: DataFrame) -> None:
         refuse_on_cluster(classifier, {})
-        label, weight, held_out = (self._asked(name) for name in ("labelCol", "weightCol", "validationIndicatorCol"))
+        names_of = ("labelCol", "weightCol", "validationIndicatorCol", "baseMarginCol")
+        label, weight, held_out, start = (self._asked(name) for name in names_of)
         rounds, instead = classifier.early_stopping_rounds, "validation_indicator_col"
         arguments.check_rounds("early_stopping_rounds", rounds, int(held_out is not None), instead=instead)
         dataset = xgb_spark.with_held_out(dataset, held_out)
         if dataset.select(label).dtypes[0][1].startswith("decimal"):  # which NumPy knows as objects
             dataset = dataset.withColumn(label, functions.col(label).cast("double"))
-        found = np.array([row[0] for row in dataset.select(label).distinct().collect()])
-        classes = OrderedLabels(classifier.classes).fit(found)
+        evaluated = functions.lit(False) if held_out is None else functions.col(held_out)
+        found = dataset.select(label, evaluated.alias("held_out")).distinct().collect()
+        trained = np.array([row[0] for row in found if not row["held_out"]])
+        if not trained.size:
+            raise ValueError(f"validation_indicator_col must leave rows to train on; {held_out!r} is true in all rows")
+        classes = OrderedLabels(classifier.classes).fit(trained)
+        every = np.array([row[0] for row in found])
         given = self.getOrDefault("featuresCol")
         rows = dataset.withColumn(_FEATURES, self._features(dataset))
         n_features = rows.select(functions.size(_FEATURES)).first()[0] if isinstance(given, str) else len(given)
         begin_on_cluster(classifier, classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
-        levels = {}
-        for place in (i for i, kind in enumerate(classifier.feature_types or ()) if kind == "c"):
-            occurring = rows.select(functions.col(_FEATURES)[place]).dropna().distinct().collect()
-            levels[place] = [float(code) for (code,) in sorted(occurring)]
+        places = [place for place, kind in enumerate(classifier.feature_types or ()) if kind == "c"]
+        occurring = rows.agg(functions.lit(0), *(functions.collect_set(functions.col(_FEATURES)[i]) for i in places))
+        levels = {
+            place: sorted(code for code in codes if not np.isnan(code))
+            for place, codes in zip(places, occurring.first()[1:] if places else (), strict=True)
+        }
         known = classifier.columns_ = Columns(n_features, levels, names)
         types = XGBOOST.feature_types(classifier)
-        codes = dict(zip(found.tolist(), classes.encode(found).tolist(), strict=True))
+        codes = dict(zip(every.tolist(), classes.encode(every, name=f"label_col {label!r}").tolist(), strict=True))
         rows = rows.withColumn(_CODE, _looked_up(codes, label))
         weights = None if weight is None else functions.col(weight).cast("double")
         if classifier.class_weight is not None:
@@ -233,13 +291,15 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             weights = factor if weights is None else factor * weights
         columns = [_FEATURES, _CODE] + ([] if held_out is None else [held_out])
         columns += [] if weights is None else [weights.alias(_WEIGHT)]
+        columns += [] if start is None else [functions.col(start).cast("double").alias(_START)]
 
-        def matrix(part: pandas.DataFrame) -> xgboost.DMatrix:
-            weight = part[_WEIGHT].to_numpy() if _WEIGHT in part else None
-            given = {"weight": weight, "feature_names": names, "feature_types": types, "enable_categorical": True}
-            return xgboost.DMatrix(known.encode(_array(part[_FEATURES], n_features)), part[_CODE], **given)
+        def matrix(part: pandas.DataFrame) -> Params:
+            others = {name: part[column].to_numpy() for name, column in _BESIDE.items() if column in part}
+            data = known.encode(_array(part[_FEATURES], n_features)).astype(np.float32)
+            return {"data": data, "label": part[_CODE], "feature_names": names, "feature_types": types, **others}
 
         asked, params = (classifier._spec(), None), classifier._native_params()
+        xgb_spark.refuse_unused(self._asked("hostParams") or {}, n_features)
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)
         carried = classifier._carried()
 
@@ -248,7 +308,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             return train_spec(asked, {**here, **params}, dtrain, n_rounds, **options)
 
         classifier.booster_, classifier.evals_result_ = xgb_spark.train_on_tasks(
-            rows.select(columns), matrix, train_rows, held_out, self._asked("numWorkers")
+            rows.select(columns), matrix, train_rows, params, held_out, self._asked("numWorkers")
         )
         classifier._keep(
             xgb_booster.threshold_record(classifier.booster_), xgb_booster.kept_rounds(classifier.booster_)
@@ -275,27 +335,48 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
         self._setDefault(**_DEFAULTS)
         self.classifier = classifier
 
+    def get_booster(self) -> xgboost.Booster:
+        """Return the booster, which carries its thresholds."""
+        return self.classifier.booster_
+
+    def get_feature_importances(self, importance_type: str = "weight") -> dict[str, float]:
+        """Return how much each feature counts, by ``xgboost.Booster.get_score``, but for those that no tree uses."""
+        return dict(self.get_booster().get_score(importance_type=importance_type))
+
     def _transform(self, dataset: DataFrame) -> DataFrame:
         import pandas as pd
 
         decided = {name: self.getOrDefault(name) for name in ("decision_rule", "cost_matrix") if self.isSet(name)}
         classifier = copy(self.classifier).set_params(**decided)
-        text = classifier.ordered_classes_.dtype.kind in "OU"
+        classes = classifier.ordered_classes_.tolist()
+        of_text = isinstance(classes[0], str)
         names = getattr(classifier, "feature_names_in_", None)
 
-        def answer(features: Any) -> Any:
+        def answer(features: Any, start: Any) -> Any:
             X = pd.DataFrame(_array(features, classifier.n_features_in_), columns=names)
             X = X if names is not None else X.to_numpy()
-            labels = classifier.predict(X)
-            proba = classifier.predict_proba_ordered(X)
-            return pd.DataFrame({"label": labels.astype(str if text else float), "proba": list(proba)})
+            base_margin = None if start.isna().all() else start.to_numpy()
+            proba = classifier.predict_proba_ordered(X, base_margin=base_margin)
+            codes = classifier._decide(proba)
+            labels = codes if of_text else np.array(classes, dtype=float)[codes]
+            with np.errstate(divide="ignore"):
+                return pd.DataFrame({"label": labels, "proba": list(proba), "raw": list(np.log(proba))})
 
-        answer.__annotations__.update({"features": pd.Series, "return": pd.DataFrame})
-        answers = functions.pandas_udf(answer, f"label {'string' if text else 'double'}, proba array<double>")
-        both = dataset.withColumn("_ordinal", answers(self._features(dataset)))
-        label, proba = functions.col("_ordinal.label"), array_to_vector(functions.col("_ordinal.proba"))
-        added = {self.getOrDefault("predictionCol"): label, self.getOrDefault("probabilityCol"): proba}
-        return both.withColumns(added).drop("_ordinal")
+        answer.__annotations__.update({"features": pd.Series, "start": pd.Series, "return": pd.DataFrame})
+        answers = functions.pandas_udf(answer, "label double, proba array<double>, raw array<double>")
+        start, index, label = (self._asked(name) for name in ("baseMarginCol", "labelIndexCol", "labelCol"))
+        start = functions.lit(None) if start is None else functions.col(start)
+        both = dataset.withColumn("_ordinal", answers(self._features(dataset), start.cast("double")))
+        added = {self.getOrDefault("predictionCol"): functions.col("_ordinal.label")}
+        for name, field in (("probabilityCol", "proba"), ("rawPredictionCol", "raw")):
+            added[self.getOrDefault(name)] = array_to_vector(functions.col(f"_ordinal.{field}"))
+        if index is not None and label in dataset.columns:
+            added[index] = _looked_up({name: float(code) for code, name in enumerate(classes)}, label)
+        graded = both.withColumns({name: column for name, column in added.items() if name}).drop("_ordinal")
+        if of_text and self.getOrDefault("predictionCol"):
+            traits = {"ml_attr": {"type": "nominal", "vals": classes, "name": self.getOrDefault("predictionCol")}}
+            graded = graded.withMetadata(self.getOrDefault("predictionCol"), traits)
+        return graded
 
     def write(self) -> MLWriter:
         """Return what writes the model as Spark does."""

@@ -21,7 +21,7 @@ import pandas as pd
 from pyspark import BarrierTaskContext, cloudpickle
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import MulticlassClassificationEvaluator
-from pyspark.ml.feature import StringIndexer, VectorAssembler
+from pyspark.ml.feature import IndexToString, StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import SparkSession, functions
 from sklearn.metrics import log_loss
@@ -144,6 +144,13 @@ NAMES = np.array(["none", "mild", "fair", "bad", "worst"])
 OPTIONS = {"n_estimators": 12, "max_depth": 4, "subsample": 1.0, "proportional": True, "classes": NAMES}
 
 
+# Warnings of Spark's cross validator.
+OF_CROSS_VALIDATOR = (
+    pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning"),
+)
+
+
 def labelled():
     """Return the rows with text for labels, in alphabetical order the wrong one."""
     frame = data()
@@ -173,14 +180,103 @@ def test_the_estimator_is_the_classifier_in_memory(session, tmp_path):
     again = SparkXGBOrdinalClassifierModel.load(str(tmp_path / "model"))
     for one in (model, again):
         found = one.transform(dataset).toPandas()
-        assert list(found) == [*frame, "prediction", "probability"]
-        np.testing.assert_array_equal(found["prediction"], model.classifier.predict(found[FEATURES]))
+        assert list(found) == [*frame, "prediction", "probability", "rawPrediction"]
+        np.testing.assert_array_equal(NAMES[found["prediction"].astype(int)], model.classifier.predict(found[FEATURES]))
         proba = np.stack([vector.toArray() for vector in found["probability"]])
         np.testing.assert_allclose(proba, alone.predict_proba_ordered(found[FEATURES]), atol=1e-5)
+        np.testing.assert_allclose(np.log(proba), np.stack([vector.toArray() for vector in found["rawPrediction"]]))
 
 
-@pytest.mark.filterwarnings("ignore:.*Pool.__del__:pytest.PytestUnraisableExceptionWarning")  # of the cross validator
-@pytest.mark.filterwarnings("ignore:unclosed running multiprocessing pool:ResourceWarning")
+@OF_CROSS_VALIDATOR[0]
+@OF_CROSS_VALIDATOR[1]
+def test_labels_of_text_have_a_place_for_evaluators_and_names_again(session):
+    """What Spark's evaluators, its cross validator and its ``IndexToString`` read."""
+    frame = labelled()
+    dataset = session.createDataFrame(frame).repartition(2)
+    options = {"features_col": FEATURES, "label_col": "grade", "label_index_col": "place", **OPTIONS}
+    estimator = SparkXGBOrdinalClassifier(**options)
+    model = estimator.fit(dataset)
+    names = IndexToString(inputCol="prediction", outputCol="name").transform(model.transform(dataset)).toPandas()
+    np.testing.assert_array_equal(names["name"], model.classifier.predict(names[FEATURES]))
+    np.testing.assert_array_equal(names["place"], names["y"])
+    evaluator = MulticlassClassificationEvaluator(labelCol="place", metricName="accuracy")
+    grid = ParamGridBuilder().addGrid(estimator.n_estimators, [1, 12]).build()
+    search = CrossValidator(estimator=estimator, estimatorParamMaps=grid, evaluator=evaluator, numFolds=2, seed=0)
+    few, more = search.fit(dataset).avgMetrics
+    assert few < more
+    assert model.getFeaturesCol() == FEATURES
+    assert model.get_booster() is model.classifier.booster_
+    assert {*model.get_feature_importances()} <= {*FEATURES}
+    assert "place" not in model.transform(dataset.drop("grade")).columns  # rows to predict have no label
+
+
+def test_scores_to_start_from(session):
+    frame = data().assign(start=lambda rows: rows["w"] - 1.2)
+    dataset = session.createDataFrame(frame).repartition(2)
+    options = OPTIONS | {"classes": None}
+    given = {"features_col": FEATURES, "label_col": "y", "base_margin_col": "start", **options}
+    model = SparkXGBOrdinalClassifier(**given).fit(dataset)
+    alone = XGBOrdinalClassifier(**options).fit(frame[FEATURES], frame["y"], base_margin=frame["start"])
+    np.testing.assert_allclose(model.classifier.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+    found = model.transform(dataset).toPandas()
+    expected = alone.predict_proba(found[FEATURES], base_margin=found["start"])
+    np.testing.assert_allclose(np.stack([vector.toArray() for vector in found["probability"]]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("update", [{"tree_method": "hist"}, {"tree_method": "approx"}], ids=str)
+def test_batches_of_rows_are_one_matrix(session, update):
+    """Spark hands rows over in batches; so few rows to each that a task has many."""
+    size = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before, dataset = session.conf.get(size), session.createDataFrame(data()).repartitionByRange(2, "y")
+    session.conf.set(size, 100)
+    try:
+        booster = oxgb_spark.train(dataset, PARAMS | update, 12, **COLUMNS)
+    finally:
+        session.conf.set(size, before)
+    assert_same(booster, oxgb.train(PARAMS | update, matrix(data()), 12))
+
+
+def test_values_of_numpy_and_weights_by_class_are_kept_in_files(session, tmp_path):
+    weights = {label: 1.0 + label for label in range(5)}
+    options = {"n_estimators": np.int64(3), "learning_rate": np.float32(0.5), "cost_matrix": 1.0 - np.eye(5)}
+    given = {"features_col": FEATURES, "label_col": "y", "class_weight": weights, "max_delta_step": np.float64(1.0)}
+    options["subsample"] = 1.0
+    estimator = SparkXGBOrdinalClassifier(**given, **options)
+    estimator.write().save(str(tmp_path / "estimator"))
+    model = SparkXGBOrdinalClassifier.load(str(tmp_path / "estimator")).fit(session.createDataFrame(data()))
+    assert model.classifier.class_weight == weights
+    alone = XGBOrdinalClassifier(class_weight=weights, max_delta_step=1.0, **options)
+    alone.fit(data()[FEATURES], data()["y"])
+    np.testing.assert_allclose(model.classifier.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "named"),
+    [
+        ({"max_dept": 3}, TypeError, "max_dept"),
+        ({"xgb_model": "model"}, ValueError, "xgb_model"),
+        ({"features_cols": ["a"]}, ValueError, "features_cols"),
+        ({"max_depth": "a"}, TypeError, "max_depth"),
+        ({"n_estimators": 2.5}, TypeError, "n_estimators"),
+        ({"num_workers": 64}, ValueError, "num_workers"),
+    ],
+    ids=str,
+)
+def test_what_would_be_ignored_or_wait_is_refused_before_the_training(session, options, kind, named):
+    given, dataset = {"features_col": FEATURES, "label_col": "y", "n_estimators": 2}, session.createDataFrame(data())
+    with pytest.raises(kind, match=named):
+        SparkXGBOrdinalClassifier(**given | options).fit(dataset)
+
+
+def test_a_label_of_held_out_rows_alone_is_refused_as_on_one_machine(session):
+    frame = data().assign(held_out=lambda rows: rows["y"] == 4)
+    estimator = SparkXGBOrdinalClassifier(features_col=FEATURES, label_col="y", validation_indicator_col="held_out")
+    with pytest.raises(ValueError, match="label_col 'y'"):
+        estimator.fit(session.createDataFrame(frame))
+
+
+@OF_CROSS_VALIDATOR[0]
+@OF_CROSS_VALIDATOR[1]
 def test_vectors_in_a_pipeline_and_a_cross_validator(session, tmp_path):
     frame = data().fillna(0.0)
     dataset = session.createDataFrame(frame).repartition(2)
