@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import warnings
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
@@ -12,6 +13,7 @@ import dask.array as da
 import distributed
 import numpy as np
 from dask import delayed
+from dask.base import unpack_collections
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -177,6 +179,17 @@ class DaskClassifier(HostClassifier):
         refuse_on_cluster(self, self._refused_there)
         return y
 
+    def _persisted(self, *given: Any) -> Any:
+        """Return what ``fit`` is given, its Dask collections computed: each part is read once, and never differs."""
+        collections, again = unpack_collections(*given)
+        kinds = [isinstance(one, da.Array) for one in collections]
+        # All of a kind at once, since they may come from one source; Dask warns of both kinds in one call.
+        computed = {
+            kind: iter(self.client.persist([one for one, of in zip(collections, kinds, strict=True) if of is kind]))
+            for kind in set(kinds)
+        }
+        return again([next(computed[kind]) for kind in kinds])
+
     def _evaluation_sets(self, eval_set: object, *beside: list[Any] | None) -> list[DaskData]:
         """Return every evaluation set, checked, its labels in one dimension and among the classes."""
         pairs = arguments.evaluation_pairs(eval_set)
@@ -216,22 +229,30 @@ class DaskClassifier(HostClassifier):
         if not dask.is_dask_collection(X):
             return getattr(super(), name)(X, **start)
         check_is_fitted(self)
-        if start:
-            raise TypeError(f"predictions of a Dask collection take only X; got {', '.join(start)}")
+        given = {key: scores for key, scores in start.items() if scores is not None}
+        if other := given.keys() - {self._host.start_name}:
+            raise TypeError(f"{name} takes X and {self._host.start_name}; got {', '.join(sorted(other))}")
         labels = self.ordered_classes_[:0]
         nothing = {"predict": labels, "predict_raw": np.empty(0)}.get(name, np.empty((0, self.n_classes_)))
         in_memory = self._in_memory()
         in_memory.__setstate__(self.__getstate__())
+        with contextlib.suppress(ValueError):  # without a client each task has the model
+            in_memory = self.client.scatter(in_memory, hash=False)
 
-        def of(block: Any) -> Any:
-            return getattr(in_memory, name)(block) if block.shape[0] else nothing
+        def of(block: Any, *scores: Any, model: Any) -> Any:
+            beside = {key: np.ravel(one) for key, one in zip(given, scores, strict=True)}
+            return getattr(model, name)(block, **beside) if block.shape[0] else nothing
 
+        arrays = [_blocks_of(scores) for scores in given.values()]
         if not isinstance(X, da.Array):
-            return X.map_partitions(of, meta=nothing)
-        X = X.rechunk({1: -1})
+            import dask.dataframe as dd
+
+            series = [dd.from_dask_array(scores) for scores in arrays]
+            return X.map_partitions(of, *series, meta=nothing, align_dataframes=False, model=in_memory)
+        X, arrays = X.rechunk({1: -1}), [scores[:, np.newaxis] for scores in arrays]
         if nothing.ndim == 1:
-            return X.map_blocks(of, drop_axis=1, meta=nothing)
-        return X.map_blocks(of, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing)
+            return da.map_blocks(of, X, *arrays, drop_axis=1, meta=nothing, model=in_memory)
+        return da.map_blocks(of, X, *arrays, chunks=(X.chunks[0], (self.n_classes_,)), meta=nothing, model=in_memory)
 
     def _fit_labels(self, X: DaskCollection, y: DaskCollection) -> None:
         """Find the classes of all workers' labels, and the features."""

@@ -411,6 +411,9 @@ importance_type, early_stopping_round
         eval_set = arguments.evaluation_pairs(eval_set)
         is_training = [rows is X and labels is y for rows, labels in eval_set]
         y = self._check_collections(X, y)
+        X, y, sample_weight, init_score, eval_set, eval_sample_weight, eval_init_score = self._persisted(
+            X, y, sample_weight, init_score, eval_set, eval_sample_weight, eval_init_score
+        )
         init_model = copy(self) if init_model is self else init_model
         with self._all_or_nothing():
             given = self._resolved_params(warns_at=4)

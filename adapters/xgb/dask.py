@@ -416,6 +416,9 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             If a worker is lost. To try once more, restart the client and make the collections again.
         """
         y = self._check_collections(X, y)
+        X, y, sample_weight, base_margin, eval_set, sample_weight_eval_set, base_margin_eval_set = self._persisted(
+            X, y, sample_weight, base_margin, eval_set, sample_weight_eval_set, base_margin_eval_set
+        )
         xgb_model = copy(self) if xgb_model is self else xgb_model
         with self._all_or_nothing():
             self._fit_labels(X, y)
