@@ -111,8 +111,13 @@ def _converter(parameter: inspect.Parameter) -> Callable[[Any], Any]:
 
 
 class _Columns(
-    *(HasFeaturesCol, HasLabelCol, HasPredictionCol, HasProbabilityCol, HasRawPredictionCol),
-    *(HasValidationIndicatorCol, HasWeightCol),
+    HasFeaturesCol,
+    HasLabelCol,
+    HasPredictionCol,
+    HasProbabilityCol,
+    HasRawPredictionCol,
+    HasValidationIndicatorCol,
+    HasWeightCol,
 ):
     """Names of columns, and everything else that an estimator and its model are asked for."""
 

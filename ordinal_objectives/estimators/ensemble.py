@@ -27,6 +27,7 @@ from ordinal_objectives.estimators.ensemble_members import (
     OF_DEFAULT,
     OF_GIVEN,
     EnsembleData,
+    Members,
     best_weights,
     check_members,
     is_pair,
@@ -72,6 +73,7 @@ class _Contents:
     n_features: Annotated[int, Within(0)]
     weights: FloatArray
     members: list[_Member]
+    are_default: bool
 
 
 @documented
@@ -139,9 +141,12 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
     ((300, 3), 1.0)
     """
 
+    members: Members | None
+    _trained_members: Members | None
+
     def __init__(
         self,
-        members: list[tuple[str, Estimator]] | None = None,
+        members: Members | None = None,
         *,
         n_bags: int | None = None,
         subsample: float | None = None,
@@ -251,7 +256,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 for (name, member), seeds_of_member in zip(members, seeds, strict=True)
                 for copy_seed in seeds_of_member
             )
-            self._trained_members = members
+            self._trained_members = None if self.members is None else members
             self._fitted = {name: fitted[i * n_bags : (i + 1) * n_bags] for i, name in enumerate(names)}
             self._evaluate(evaluated, given)
         return self
@@ -343,7 +348,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                 )
         described = describe(self, _parameters(self), self.ordered_classes_, _NOT_PARAMETERS)
         members, copies_by_file, left_out = [], dict[str, FittedMember](), described.left_out.copy()
-        for i, (name, template) in enumerate(self._trained_members):
+        for i, (name, template) in enumerate(check_members(self._trained_members)):
             copies, library = self._fitted[name], kinds[name].__name__
             params, lost = files.parameters_to_json(_parameters(template))
             left_out += [f"{name}__{parameter}" for parameter in lost]
@@ -354,7 +359,8 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             members.append(_Member(name, library, params, own, list(by_file), [copy.columns for copy in copies]))
             copies_by_file |= by_file
         described = replace(described, left_out=left_out)
-        contents = json_of.encoded(_Contents(described, self.n_features_in_, self.weights_, members))
+        are_default = self._trained_members is None
+        contents = json_of.encoded(_Contents(described, self.n_features_in_, self.weights_, members, are_default))
         with tempfile.TemporaryDirectory() as folder:
             for file, copy in copies_by_file.items():
                 copy.estimator.save_model(Path(folder) / file)
@@ -401,9 +407,9 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
             give_back(contents.classifier, self, contents.n_features, _NOT_PARAMETERS)
             self._keep_labels(OrderedLabels(contents.classifier.labels))
             self._check_decision()
-            self.members, self._fitted = [], {}
+            templates, self._fitted = Members(), {}
             for kind, member in zip(kinds, contents.members, strict=True):
-                self.members.append((member.name, kind(**_from_json(member.params))))
+                templates.append((member.name, kind(**_from_json(member.params))))
                 copies = []
                 for file, own, columns in zip(member.files, member.own, member.columns, strict=True):
                     own_file = Path(folder) / f"copy{_KINDS[member.kind][1]}"
@@ -412,7 +418,7 @@ class OrdinalEnsembleClassifier(ClassifierOfClassifiers, _BaseComposition):  # t
                     copy.load_model(own_file)
                     copies.append(FittedMember(copy, columns))
                 self._fitted[member.name] = copies
-            self._trained_members = list(self.members)
+            self.members = self._trained_members = None if contents.are_default else templates
             self.weights_ = contents.weights
         files.warn_of(contents.classifier.left_out, stacklevel=3)  # past the context that is around the method
         return self

@@ -173,3 +173,13 @@ def test_a_file_gives_back_the_members_that_were_trained(later, data, tmp_path):
     loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
     np.testing.assert_array_equal(loaded.predict_proba(X), before)
     assert [name for name, _ in loaded.members] == ["a"]
+
+
+def test_a_loaded_default_trains_as_the_default_does(data, tmp_path):
+    X, y = data
+    model = OrdinalEnsembleClassifier(random_state=0).fit(X, y)
+    model.set_params(members=members()).save_model(tmp_path / "model.zip")
+    loaded = OrdinalEnsembleClassifier().load_model(tmp_path / "model.zip")
+    assert loaded.members is None
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(clone(loaded).fit(X, y).predict_proba(X), model.predict_proba(X))
