@@ -193,7 +193,7 @@ lint: dev
 	ln -s $(CURDIR)/ordinal_objectives/* $(addprefix $(CURDIR)/,$(FOLDERS)) $(CURDIR)/build/dev/_core.pyi $(TYPED)
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy -p ordinal_objectives -p claims -p lib
 	MYPYPATH=build/typed:benchmarks $(DEV)/bin/mypy --explicit-package-bases tests
-	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py docs/check_overflow.py docs/count_words.py notebooks/make.py
+	MYPYPATH=build/typed $(DEV)/bin/mypy docs/conf.py docs/check_links.py docs/check_overflow.py docs/count_words.py docs/parity.py notebooks/make.py
 	MYPYPATH=build/typed $(DEV)/bin/mypy --allow-untyped-defs --allow-untyped-calls --allow-any-generics \
 		--disable-error-code=arg-type --disable-error-code=assignment examples
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ordinal_objectives.aliases import ArrayLike, FloatArray, Params
+from ordinal_objectives.aliases import ArrayLike, FloatArray, Params, Seed
 from ordinal_objectives.estimators import arguments, held_out, labels, new_groups
 from ordinal_objectives.estimators.linear import with_start
 from ordinal_objectives.estimators.ordinal_classifier import OrdinalClassifier
@@ -82,12 +82,14 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         Stop when the validation loss no longer falls: on ``X_val``, or else on held-out rows. "auto" does so for
         more than 10,000 rows, or where ``X_val`` is given or validation rows judge the trees; not where ``max_iter``
         is searched.
-    validation_fraction : float, default=0.1
-        Share of the rows of positive weight held out, stratified by class.
+    validation_fraction : float, int or None, default=0.1
+        Share of the rows of positive weight held out, stratified by class, or their number. None holds none out: early
+        stopping looks at the training rows.
     <<n_iter_no_change, tol>>
     scoring : str, callable or None, default="loss"
         Criterion of early stopping, on the last evaluation set: the loss; a scorer, by its name in this package or in
-        scikit-learn; or ``scorer(estimator, X, y)``, of which higher is better. None is the accuracy.
+        scikit-learn; or ``scorer(estimator, X, y)``, of which higher is better. None is the accuracy. Without early
+        stopping it is not used.
     <<eval_metric>>
         Early stopping uses ``scoring``.
     <<random_state>>
@@ -212,14 +214,14 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         min_samples_category: int = 10,
         rebin_every: int | None = None,
         early_stopping: str | bool = "auto",
-        validation_fraction: float = 0.1,
+        validation_fraction: float | int | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         scoring: object = "loss",
         eval_metric: object = None,
         warm_start: bool = False,
         class_weight: Any = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         loss: str | OrdinalLoss = "all_threshold",
         link: str = "logit",
         training_cost: str | ArrayLike = "absolute",
@@ -266,8 +268,8 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         self,
         X: Any,
         y: Any,
-        *,
         sample_weight: ArrayLike | None = None,
+        *,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: ArrayLike | None = None,
@@ -328,6 +330,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 after = fit_loop.after_tree(show, every, callback, remember)
                 grown = plan.train(parameters, earlier, rows, watched, decided.stopping, after, metrics, scored)
             self._remember(parameters.spec.loss, grown)
+            self.do_early_stopping_ = decided.stopping is not None
         self._warn_if_constant(len(rows), "min_samples_leaf", parameters.min_samples_leaf, stacklevel=4)
         return self
 
@@ -446,6 +449,22 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
                 "a random forest has no stages: its trees are averaged, and its thresholds fitted at the end"
             )
 
+    # Attributes of HistGradientBoostingClassifier, under the same names
+
+    n_trees_per_iteration_ = property(lambda self: 1, doc="One tree serves all classes.")
+
+    @property
+    def train_score_(self) -> FloatArray:
+        """Negative loss of the training rows after 0, 1, ... trees; empty without early stopping."""
+        return -np.array(self.evals_result_["training"] if self.do_early_stopping_ else ())
+
+    @property
+    def validation_score_(self) -> FloatArray:
+        """What early stopping looked at, higher is better, after 0, 1, ... trees; empty without validation rows."""
+        name = next(reversed(fit_loop.watched_in(self.evals_result_)), "") if self.do_early_stopping_ else ""
+        scores = self.evals_result_.get(f"{name}_score")
+        return -np.array(self.evals_result_.get(name, ())) if scores is None else np.array(scores)
+
     @property
     def oob_decision_function_(self) -> FloatArray:
         """Probabilities of the training rows by the trees that were not grown on them, (n_samples, n_classes)."""
@@ -477,6 +496,7 @@ class HistGradientBoostingOrdinalClassifier(model_file.EngineModel, OrdinalClass
         return self._header_of(params, self.ordered_classes_, **others)
 
     def _recall(self, header: model_file.Header, grown: fit_loop.GrownModel) -> None:
+        self.__dict__.pop("do_early_stopping_", None)  # of an earlier fit
         self._keep_labels(labels.OrderedLabels(header.classifier.labels))
         self._check_decision()
         self.proportional_, self._found, self._linear = header.proportional, header.classifier.found, header.linear

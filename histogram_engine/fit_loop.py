@@ -69,8 +69,7 @@ def after_tree(
 
     def called(iteration: int, evals: Evals, model: Callable[[], GrownModel] | None) -> object:
         if show is not None:
-            n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
-            show(iteration, evals[set_names(n_sets)[-1] if n_sets else "training"][-1])
+            show(iteration, evals[["training", *watched_in(evals)][-1]][-1])
         if every and iteration % every == 0:
             print(f"{iteration} trees: " + ", ".join(f"{name} {values[-1]:.5f}" for name, values in evals.items()))
         if callback is None:
@@ -151,6 +150,12 @@ def set_names(n_sets: int) -> list[str]:
     return ["validation"] if n_sets == 1 else [f"validation_{i}" for i in range(n_sets)]
 
 
+def watched_in(evals: Evals) -> list[str]:
+    """Return the names of the sets that were watched."""
+    n_sets = 1 if "validation" in evals else sum(f"validation_{i}" in evals for i in range(len(evals)))
+    return set_names(n_sets) if n_sets else []
+
+
 @dataclass
 class EarlyStopping:
     """Ends a training whose last watched rows have not become better by ``tol`` for ``n_iter_no_change`` trees.
@@ -181,7 +186,7 @@ class EarlyStopping:
         asked = estimator.early_stopping
         if not (isinstance(asked, str) and asked == "auto") and not isinstance(asked, (bool, np.bool_)):
             raise ValueError(f"early_stopping must be 'auto', True or False; got {asked!r}")
-        held_out.check_fraction(estimator.validation_fraction)
+        held_out.check_part(estimator.validation_fraction)
         return cls(estimator.n_iter_no_change, estimator.tol)
 
     @staticmethod

@@ -206,10 +206,10 @@ class EngineModel:
         return found / (found.sum() or 1.0)
 
     @property
-    def is_categorical_(self) -> BoolArray:
-        """Which features are categories, (n_features,)."""
+    def is_categorical_(self) -> BoolArray | None:
+        """Which features are categories, (n_features,); None where none is, as scikit-learn has it."""
         check_is_fitted(self)
-        return self.columns_.mask
+        return self.columns_.mask if self.columns_.levels else None
 
     def category_levels(self) -> dict[int, list[Any]]:
         """Return the levels of each feature of categories, in the order of their codes."""

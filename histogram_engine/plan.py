@@ -127,11 +127,6 @@ class TrainingPlan:
 
     def _search(self, rows: held_out.Rows) -> tuple[held_out.RoundSearch | None, LinearPart | None]:
         model = self.model
-        if fit_loop.check_scoring(model.scoring) is not None:
-            raise ValueError(
-                f"scoring={model.scoring!r} decides when to stop, and with max_iter='auto' the loss of rows held "
-                f"out finds the number of trees: pass early_stopping=True, or X_val and y_val, or max_iter as a number"
-            )
         given: Params = {name: getattr(model, name) for name in ("max_leaf_nodes", held_out.RATE)}
         return linear_scores.search(model, self.fit_linear, self.trial_of, _CHOICES, given, rows, self.seed)
 
@@ -148,7 +143,7 @@ class TrainingPlan:
                 f"{name} holds rows out of arrays only; for RowBlocks pass X_val and y_val, or {name}={without!r}; "
                 f"got {getattr(self.model, name)!r}"
             )
-        fit, held = held_out.hold_out(rows, self.model.validation_fraction, self.seed)
+        fit, held = held_out.hold_out(rows, held_out.check_part(self.model.validation_fraction), self.seed)
         return fit, [held]
 
     def labelled(self, rows: held_out.Rows) -> TrainingSet:

@@ -33,7 +33,7 @@ Estimator: TypeAlias = Any
 # A model of XGBoost, LightGBM or treelite.
 Booster: TypeAlias = Any
 # What ``random_state`` takes.
-Seed: TypeAlias = int | np.random.RandomState | None
+Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
 # Parameters, or other keywords, by name.
 Params: TypeAlias = dict[str, Any]
 # An object of a file in JSON.

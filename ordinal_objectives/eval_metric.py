@@ -17,6 +17,13 @@ from ordinal_objectives.utils.validation import call_read_only, read_only
 
 __all__ = ["EvalMetric"]
 
+# What XGBoost, LightGBM and CatBoost call the same metrics, two classes or more; results have the name that was given.
+_SAME = {
+    **dict.fromkeys(("logloss", "mlogloss", "binary_logloss", "multi_logloss", "Logloss", "MultiClass"), "log_loss"),
+    **dict.fromkeys(("error", "merror", "binary_error", "multi_error", "ZeroOneLoss"), "zero_one"),
+}
+_HINTS = dict.fromkeys(("auc", "AUC", "auc_mu"), "; 'tau_b' says how well classes are ranked")
+
 # (name, value, higher is better), as LightGBM has it.
 Result = tuple[str, float, bool]
 # (probabilities, weights of the rows or None) -> class codes.
@@ -29,8 +36,10 @@ class EvalMetric:
     Parameters
     ----------
     metric : str or callable
-        A name or a function in :data:`.metrics.METRICS` that judges decisions or probabilities, or a function of your
-        own, ``metric(y, proba)``: class codes and probabilities, lowest class first. Where it takes them,
+        A name or a function in :data:`.metrics.METRICS` that judges decisions or probabilities, what XGBoost, LightGBM
+        and CatBoost call log loss ("mlogloss") and zero-one error ("merror"), or a function of your own,
+        ``metric(y, proba)``: class codes and probabilities, lowest class first; of two classes those of the higher one,
+        as XGBoost and LightGBM give them. Where it takes them,
         ``sample_weight=``, or a third parameter without a default, gets the weights of the set, and ``labels=`` gets
         ``range(n_classes)``. It returns a number, of which lower is better, or (name, value, is_higher_better), or a
         list of these. The XGBoost and LightGBM classifiers record NaN as the infinity that is worst: as the first value
@@ -62,16 +71,17 @@ class EvalMetric:
     """
 
     def __init__(self, metric: Any, n_classes: int, decide: Decide) -> None:
-        known = METRICS.get(metric) if isinstance(metric, str) else METRICS.of(metric)
+        known = METRICS.get(_SAME.get(metric, metric)) if isinstance(metric, str) else METRICS.of(metric)
         function = metric if known is None else known.function
         names = sorted(name for name, one in METRICS.items() if one.by_rounds)
         allowed = f"a function of (y, proba), one of {', '.join(map(repr, names))}, or a list of these"
         if not (callable(function) if known is None else known.by_rounds):
-            raise ValueError(f"eval_metric must be {allowed}; got {metric!r}")
+            raise ValueError(f"eval_metric must be {allowed}; got {metric!r}{_HINTS.get(str(metric), '')}")
         self.__name__: str = metric if isinstance(metric, str) else getattr(metric, "__name__", type(metric).__name__)
         self._higher = known is not None and known.higher_is_better
         self.judges_probabilities = known is not None and known.judges == "probabilities"
         self._decide = decide if known is not None and known.judges == "decisions" else None
+        self._takes_one = known is None and n_classes == 2
         self._weight_name, self._takes_third = takes_weight(function)
         self._function = on_codes(function, n_classes)
 
@@ -87,7 +97,7 @@ class EvalMetric:
         """
         if isinstance(y, OrdinalLabels):
             y, proba, weight = y.judged(proba, weight)
-        response = proba if self._decide is None else self._decide(proba, weight)
+        response = proba[:, 1] if self._takes_one else proba if self._decide is None else self._decide(proba, weight)
         function = self._function
         given: tuple[object, ...] = (y, response)
         if self._takes_third:
@@ -111,8 +121,11 @@ def for_early_stopping(results: list[Result]) -> list[Result]:
 
 
 def eval_metrics(eval_metric: object, n_classes: int, decide: Decide) -> list[EvalMetric]:
-    """Return ``eval_metric``, one or several, as metrics; see :class:`EvalMetric` for what is raised."""
-    if eval_metric is None:
+    """Return ``eval_metric``, one or several, as metrics; see :class:`EvalMetric` for what is raised.
+
+    "None" is LightGBM's word for none.
+    """
+    if eval_metric is None or (isinstance(eval_metric, str) and eval_metric.lower() in ("none", "")):
         return []
     if callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable):
         return [EvalMetric(eval_metric, n_classes, decide)]

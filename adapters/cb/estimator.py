@@ -21,6 +21,11 @@ from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.utils import shared_docs
 
+# Parameters that fit takes as well, as CatBoost's does.
+_OF_FIT = {
+    *("cat_features", "text_features", "embedding_features", "use_best_model", "early_stopping_rounds"),
+    *("verbose", "logging_level", "verbose_eval", "silent"),
+}
 # What to do with columns of text, of vectors and of dates.
 _NAMED = (
     "Name columns of categories in cat_features, of text in text_features, of vectors in embedding_features, and make "
@@ -48,7 +53,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         Columns of categories, by number or name. None takes those of a category type.
     text_features, embedding_features : list of int or str, or None
         Columns of a pandas frame with text, of which missing text has no words, and with vectors of finite numbers.
-    random_state : int, RandomState instance or None
+    random_state : int, RandomState or Generator instance, or None
         Seed; ``random_seed`` of CatBoost.
     n_jobs : int or None
         Number of threads; ``thread_count`` of CatBoost.
@@ -154,6 +159,7 @@ min_data_in_leaf, random_strength, one_hot_max_size
         self,
         X: object,
         y: ArrayLike,
+        cat_features: list[int] | list[str] | None = None,
         *,
         sample_weight: ArrayLike | None = None,
         baseline: ArrayLike | None = None,
@@ -164,6 +170,14 @@ min_data_in_leaf, random_strength, one_hot_max_size
         eval_metric: Any = None,
         callbacks: list[Any] | None = None,
         init_model: CatBoostOrdinalClassifier | CatBoost | str | PathLike[str] | None = None,
+        text_features: list[int] | list[str] | None = None,
+        embedding_features: list[int] | list[str] | None = None,
+        use_best_model: bool | None = None,
+        early_stopping_rounds: int | None = None,
+        verbose: bool | int | None = None,
+        logging_level: str | None = None,
+        verbose_eval: bool | int | None = None,
+        silent: bool | None = None,
     ) -> CatBoostOrdinalClassifier:
         """Fit the model.
 
@@ -171,7 +185,10 @@ min_data_in_leaf, random_strength, one_hot_max_size
         ----------
         X : array-like, sparse matrix, data frame or Arrow table, shape (n_samples, n_features)
             pandas and polars frames, lazy ones included. NaN is missing; what a sparse matrix does not store is 0.
-        <<y, sample_weight>>
+        <<y>>
+        cat_features, text_features, embedding_features, use_best_model, early_stopping_rounds : object
+            The parameters, for this fit; None is what the constructor says.
+        <<sample_weight>>
         baseline : array-like of float, shape (n_samples,), or None
             Scores that the trees' are added to, not beside ``init_model``. The thresholds are fitted to them before the
             first tree. Predictions start at 0 unless they are given scores of their own.
@@ -187,6 +204,8 @@ min_data_in_leaf, random_strength, one_hot_max_size
             CatBoost's, with a method ``after_iteration``.
         init_model : CatBoostOrdinalClassifier, catboost.CatBoost, path or None
             Model to continue, with its thresholds, and with the same classes, loss and link.
+        verbose, logging_level, verbose_eval, silent : object
+            What CatBoost prints in this fit, as its own ``fit`` takes them.
 
         Returns
         -------
@@ -198,14 +217,16 @@ min_data_in_leaf, random_strength, one_hot_max_size
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         weights = sample_weight_eval_set, "sample_weight_eval_set"
-        return self._fit(
-            GivenRows(X, y, sample_weight, baseline, groups),
-            arguments.GivenSets(eval_set, *weights, baseline_eval_set, "baseline_eval_set"),
-            init_model,
-            callbacks=callbacks,
-            eval_metric=eval_metric,
-            of_library={"use_best_model": self.use_best_model},
-        )
+        given = {name: value for name, value in locals().items() if name in _OF_FIT}
+        with self._with(**given):
+            return self._fit(
+                GivenRows(X, y, sample_weight, baseline, groups),
+                arguments.GivenSets(eval_set, *weights, baseline_eval_set, "baseline_eval_set"),
+                init_model,
+                callbacks=callbacks,
+                eval_metric=eval_metric,
+                of_library={"use_best_model": self.use_best_model},
+            )
 
     @property
     def is_categorical_(self) -> BoolArray:
@@ -221,6 +242,47 @@ min_data_in_leaf, random_strength, one_hot_max_size
         """Importance of each feature by how much predictions change with it, summing to 100, (n_features,)."""
         check_is_fitted(self)
         return np.asarray(self.booster_.get_feature_importance(type="PredictionValuesChange"))
+
+    # Methods of CatBoostClassifier, under the same names
+
+    def is_fitted(self) -> bool:
+        """Return whether there is a fitted model."""
+        return self.__sklearn_is_fitted__()
+
+    def get_evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Return loss and metrics of each round, of the training rows ("learn") and of each evaluation set.
+
+        A single set is called "validation", as CatBoost calls it. No file keeps those of evaluation sets.
+        """
+        sets = getattr(self, "evals_result_", {})
+        named = {"validation" if len(sets) == 1 else name: of_set for name, of_set in sets.items()}
+        losses = self.training_loss_[self.n_earlier_rounds() + 1 :].tolist()
+        return {"learn": {self.trained_spec().loss.name: losses}, **named}
+
+    def get_best_score(self) -> dict[str, dict[str, float]]:
+        """Return what :meth:`get_evals_result` has of the best round, or of the last one without evaluation sets."""
+        found = self.get_evals_result()
+        best = -1 if self.booster_.best_iteration_ is None else self.booster_.best_iteration_
+        return {name: {metric: values[best] for metric, values in one.items()} for name, one in found.items()}
+
+    @property
+    def best_score_(self) -> dict[str, dict[str, float]]:
+        """What :meth:`get_best_score` returns."""
+        return self.get_best_score()
+
+    def calc_leaf_indexes(self, data: object, ntree_start: int = 0, ntree_end: int = 0) -> NDArray[Any]:
+        """Return the leaf that each row ends in, (n_samples, n_trees).
+
+        Parameters
+        ----------
+        data : array-like, data frame or Arrow table, shape (n_samples, n_features)
+            Rows, as ``predict`` takes them.
+        ntree_start, ntree_end : int, default=0
+            The first tree, and the one after the last; 0 for all.
+        """
+        check_is_fitted(self)
+        pool = CATBOOST.pool(self, self._check_features(data, reset=False))
+        return np.asarray(self.booster_.calc_leaf_indexes(pool, ntree_start, ntree_end))
 
     def score_contributions(self, X: object) -> FloatArray:
         """Return what each feature adds to the score of the trees by CatBoost's SHAP values, and last the base.

@@ -33,19 +33,67 @@ _ONE_SCORE = "CatBoost shows no leaves before the training ends, so that thresho
 _REFUSED = {
     **cb_booster.REFUSED,
     **dict.fromkeys(("proportional", "shift_l2", "shift_penalty", "max_shifts", "shift_method"), _ONE_SCORE),
-    "eval_metric": "pass it to fit; the ordinal loss is always measured, and ends a training early",
     **dict.fromkeys(("class_weights", "auto_class_weights", "scale_pos_weight"), "use class_weight"),
     "eval_fraction": "use validation_fraction",
     "random_intercept": "the other three classifiers have it",
     **dict.fromkeys(("classes_count", "class_names"), "use classes"),
 }
-_RENAMED = {
-    **{other: name for name, others in cb_booster.SAME.items() for other in others if name not in _REFUSED},
-    **{native: name for name, native in _NATIVE.items()},
-    "od_wait": "early_stopping_rounds",
-    "callbacks": "callbacks= in fit",
+del _REFUSED["eval_metric"]  # which fit takes as well
+_SAME = {
+    **{own: (own, *names) for own, names in cb_booster.SAME.items() if own not in _REFUSED},
+    "random_state": ("random_state", "random_seed"),
+    "n_jobs": ("n_jobs", "thread_count"),
+    "early_stopping_rounds": ("early_stopping_rounds", "od_wait"),
 }
-_RENAMED = {name: to for name, to in _RENAMED.items() if name != "random_state"}
+del _SAME["random_seed"]
+_NO_SNAPSHOT = "a snapshot has no thresholds; save a model of fewer rounds, and go on by init_model"
+_REFUSED_BY_FIT = {
+    **dict.fromkeys(("save_snapshot", "snapshot_file", "snapshot_interval"), _NO_SNAPSHOT),
+    **dict.fromkeys(("plot", "plot_file"), "evals_result_ has the losses of each round, and progress=True shows them"),
+    "graph": "it belongs to CatBoost's own losses",
+    "column_description": "rows come as arrays or tables",
+    "metric_period": "thresholds take a step in each round",
+    **dict.fromkeys(("log_cout", "log_cerr"), "redirect the standard output"),
+}
+_REFUSED_BY_PREDICT = {
+    "prediction_type": "predict_proba returns probabilities, predict_raw the score",
+    "thread_count": "n_jobs of the constructor says so",
+    "verbose": "predictions print nothing",
+    "task_type": "predictions are made on the processor",
+    "eval_period": "every round has its thresholds",
+}
+# What CatBoost's model says of itself, also here.
+_OF_BOOSTER = (
+    *("best_iteration_", "feature_names_", "get_all_params", "get_best_iteration", "get_borders"),
+    *("get_cat_feature_indices", "get_embedding_feature_indices", "get_feature_importance", "get_leaf_values"),
+    *("get_leaf_weights", "get_metadata", "get_n_features_in", "get_scale_and_bias", "get_text_feature_indices"),
+    *("get_tree_leaf_counts", "learning_rate_", "plot_tree", "random_seed_", "save_borders", "tree_count_"),
+)
+_AS_GROWN = "thresholds belong to the trees as they were grown"
+_NO_ATTRIBUTES = {
+    **dict.fromkeys(("drop_unused_features", "set_feature_names", "set_leaf_values", "shrink"), _AS_GROWN),
+    "set_scale_and_bias": _AS_GROWN,
+    **dict.fromkeys(
+        ("grid_search", "randomized_search", "select_features"), "scikit-learn's tools take the classifier"
+    ),
+    **dict.fromkeys(
+        ("create_metric_calcer", "eval_metrics"), "eval_metric of fit, or metrics with staged_predict_proba"
+    ),
+    **dict.fromkeys(("get_test_eval", "get_test_evals"), "predict_raw returns scores of any rows"),
+    **dict.fromkeys(
+        ("calc_feature_statistics", "compare", "plot_partial_dependence", "plot_predictions"),
+        "ordinal_objectives.plotting and inspection draw effects and probabilities",
+    ),
+    **dict.fromkeys(("get_probability_threshold", "set_probability_threshold"), "decision_rule and cost_matrix decide"),
+    "copy": "copy.deepcopy copies it",
+    "get_object_importance": "it belongs to CatBoost's own losses",
+    "get_param": "get_params has all of them",
+    "get_sklearn_estimator_xfail_checks": "scikit-learn's checks pass",
+    "iterate_leaf_indexes": "calc_leaf_indexes returns all leaves",
+    "predict_log_proba": "numpy.log(predict_proba(X))",
+    "staged_predict_log_proba": "numpy.log of what staged_predict_proba yields",
+    "virtual_ensembles_predict": "OrdinalEnsembleClassifier has several models",
+}
 
 
 class CatBoostHost(Host):
@@ -213,7 +261,7 @@ class CatBoostHost(Host):
 
 
 def _n_threads(model: Estimator) -> int:
-    return library_n_threads(model.n_jobs) or -1
+    return library_n_threads(model.asked_threads()) or -1
 
 
 def _others(model: Estimator, X: Table) -> list[int]:
@@ -306,12 +354,25 @@ CATBOOST = CatBoostHost(
     start_name="baseline",
     continued_name="init_model",
     parameter_names=ParameterNames(
-        of_library=frozenset(inspect.signature(CatBoostClassifier).parameters) - set(_REFUSED) - set(_RENAMED),
-        renamed=_RENAMED,
+        of_library=frozenset(inspect.signature(CatBoostClassifier).parameters) - set(_REFUSED),
+        same=_SAME,
+        renamed={"callbacks": "callbacks= in fit"},
         refused=_REFUSED,
+        refused_by_fit=_REFUSED_BY_FIT,
+        refused_by_predict=_REFUSED_BY_PREDICT,
+        rounds=("ntree_start", "ntree_end"),
+        attributes={name: f"booster_.{name}" for name in _OF_BOOSTER},
+        no_attributes=_NO_ATTRIBUTES,
+        neutral={
+            "metric_period": (1,),
+            "prediction_type": ("Class",),
+            "proportional": (True, "auto"),
+            "task_type": ("CPU",),
+            "thread_count": (-1,),
+        },
     ),
     native_names=_NATIVE,
     not_native=ORDINAL_PARAMETERS | {"iterations", "early_stopping_rounds", "use_best_model", *_COLUMNS},
     choices=Choices({0: Tried(Rates(search=0.1, last=0.1))}, unsearched={"learning_rate": 0.1}),
-    kept_on_loading=frozenset({"logging_level", "silent", "used_ram_limit"}),
+    kept_on_loading=frozenset({"logging_level", "silent", "thread_count", "used_ram_limit"}),
 )

@@ -352,6 +352,12 @@ importance_type, early_stopping_round
     """
 
     _refused_there: ClassVar = {"validation_fraction": "pass eval_set, since rows stay with their workers"}
+    _parameter_names: ClassVar = LIGHTGBM.parameter_names._replace(
+        refused={
+            **LIGHTGBM.parameter_names.refused,
+            **dict.fromkeys(input_checks.SAME["eval_metric"], "other metrics than the loss are not sums over rows"),
+        }
+    )
     _in_memory: ClassVar = LGBMOrdinalClassifier
     _beside_sets: ClassVar = ("eval_sample_weight", "eval_init_score")
 

@@ -145,14 +145,14 @@ importance_type
         self,
         X: object,
         y: ArrayLike,
-        *,
         sample_weight: ArrayLike | None = None,
         init_score: ArrayLike | None = None,
         eval_set: Sequence[tuple[object, ArrayLike]] | None = None,
-        eval_X: Any = None,
-        eval_y: Any = None,
         eval_names: list[str] | str | None = None,
         eval_sample_weight: list[Any] | None = None,
+        *,
+        eval_X: Any = None,
+        eval_y: Any = None,
         eval_init_score: list[Any] | None = None,
         groups: ArrayLike | None = None,
         eval_metric: Any = None,
@@ -173,12 +173,12 @@ importance_type
         eval_set : list of (X, y) pairs or None
             Evaluated each round. A pair of the very X and y of this call is the training set, as LightGBM has it:
             called "training", with the weights and start scores of the training, and left out of early stopping.
-        eval_X, eval_y : array-like, tuple of array-like, or None
-            Features and labels of one evaluation set, or tuples of several: LightGBM's newer spelling of ``eval_set``.
         eval_names : list of str, str or None
             Names of the evaluation sets; None calls them valid_0, valid_1, ...
         eval_sample_weight : list of array-like or None
             Weights of each evaluation set.
+        eval_X, eval_y : array-like, tuple of array-like, or None
+            Features and labels of one evaluation set, or tuples of several: LightGBM's newer spelling of ``eval_set``.
         eval_init_score : list of array-like or None
             Start scores of each evaluation set.
         <<groups, eval_metric>>
@@ -215,6 +215,18 @@ importance_type
     def best_iteration_(self) -> int:
         """The same as ``n_iter_``, as LightGBM counts."""
         return self.n_iter_
+
+    @property
+    @threads.one_thread_after_fork()
+    def feature_name_(self) -> list[str]:
+        """Names of the columns, as LightGBM spells them."""
+        check_is_fitted(self)
+        return list(self.booster_.feature_name())
+
+    @property
+    def objective_(self) -> str:
+        """Name of the ordinal loss."""
+        return self.trained_spec().loss.name
 
     @property
     @threads.one_thread_after_fork()

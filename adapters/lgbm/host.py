@@ -16,7 +16,7 @@ from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, first_rates, s
 from ordinal_objectives.adapters.training import bind_labels, labels_of
 from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
 from ordinal_objectives.columns import Columns
-from ordinal_objectives.estimators.arguments import ParameterNames, constructor_arguments
+from ordinal_objectives.estimators.arguments import ParameterNames
 from ordinal_objectives.estimators.held_out import Choices, Rates, Rows, Tried, is_auto, smallest_leaf
 from ordinal_objectives.estimators.host import ORDINAL_PARAMETERS, Host, Trained, TrainingRequest
 from ordinal_objectives.eval_metric import EvalMetric, Result, for_early_stopping
@@ -29,15 +29,6 @@ from ordinal_objectives.utils import files
 
 class LightGBMHost(Host):
     """LightGBM: what a classifier asks of it."""
-
-    def resolved_params(self, model: Estimator) -> tuple[Params, list[str]]:
-        """Return the parameters by one name each, of LightGBM's many, and warnings of those that are not used."""
-        kept = constructor_arguments(model)
-        if not model._host_params:
-            return kept, []
-        own = {k: v for k, v in kept.items() if k in input_checks.KNOWN and v != model._default(k)}
-        values, unused = input_checks.resolved(own, model._host_params)
-        return kept | values, unused
 
     def completed_params(self, model: Estimator, params: Params, n_weighted: int) -> Params:
         """Return the parameters of ``lightgbm.train``: quiet unless asked for, and leaves that suit few rows."""
@@ -65,8 +56,7 @@ class LightGBMHost(Host):
 
     def fixed_rounds(self, model: Estimator, n_rounds: int) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
-        others = dict.fromkeys(name for name in input_checks.ROUNDS_AND_STOPPING if name in model._host_params)
-        return {**others, **model._found, "n_estimators": n_rounds, "early_stopping_round": None}
+        return {**model._found, "n_estimators": n_rounds, "early_stopping_round": None}
 
     # Rows
 
@@ -166,7 +156,7 @@ class LightGBMHost(Host):
     @one_thread_after_fork()
     def scores(self, model: Estimator, data: Table, start: int, stop: int) -> FloatArray:
         """Return the part of the score that some iterations add; see :class:`.host.Host`."""
-        n_threads = library_n_threads(self.resolved_params(model)[0]["n_jobs"])
+        n_threads = library_n_threads(model.asked_threads())
         options = {} if n_threads is None else {"num_threads": n_threads}
         return prediction.predict_scores(model.booster_, model._record, data, start, stop, **options)
 
@@ -239,9 +229,20 @@ LIGHTGBM = LightGBMHost(
     continued_name="init_model",
     parameter_names=ParameterNames(
         of_library=input_checks.KNOWN,
+        same=input_checks.SAME,
         renamed=input_checks.DIALECT,
         refused=input_checks.REFUSED,
         refused_by_fit=input_checks.FIT_HINTS,
+        refused_by_predict=input_checks.PREDICT_HINTS,
+        rounds=("start_iteration", "num_iteration"),
+        takes_more_rounds=True,
+        attributes={
+            "best_score_": "booster_.best_score",
+            "n_estimators_": "n_iter_",
+            "n_features_": "n_features_in_",
+        },
+        no_attributes={"fitted_": "sklearn.utils.validation.check_is_fitted says so"},
+        neutral={"feature_name": ("auto",), "validate_features": (True, False)},
     ),
     native_names=input_checks.NATIVE,
     not_native=ORDINAL_PARAMETERS,

@@ -43,7 +43,6 @@ NATIVE = {
 _REFUSED_BY_CLASSIFIER = {
     "objective": "the ordinal loss is the objective",
     "num_class": "the score has one output for all classes",
-    "metric": "pass eval_metric to fit; the ordinal loss is always measured",
     "boost_from_average": "the score starts at 0 and the thresholds hold the location",
     "is_unbalance": "use class_weight",
     "scale_pos_weight": "use class_weight",
@@ -63,13 +62,22 @@ OF_MACHINE = frozenset(alias for name in ("num_threads", "verbosity", "device_ty
 OF_NETWORK = frozenset(
     alias for name in ("local_listen_port", "machines", "num_machines", "tree_learner") for alias in _ALIASES[name]
 )
-# All names of the number of rounds, and of what ends them early.
-ROUNDS_AND_STOPPING = {*_ALIASES["num_iterations"], *_ALIASES["early_stopping_round"]}
+# All names of a parameter by the constructor's, or LightGBM's primary one where it has none. By LightGBM's rule the
+# primary one counts of several that are given, or else the shortest.
+_SPELLED = {native: name for name, native in NATIVE.items()} | {"metric": "eval_metric"}
+SAME = {_SPELLED.get(primary, primary): names for primary, names in _ALIASES.items()}
 # What fit of LightGBM's own classifier takes, or took, and ours does not.
 FIT_HINTS = {
     "verbose": "pass callbacks=[lightgbm.log_evaluation()] to fit",
-    "feature_name": "names are those of the columns of X",
+    "feature_name": "names are those of the columns of X, as with 'auto'",
     "eval_class_weight": "pass eval_sample_weight",
+}
+# The same of predictions.
+PREDICT_HINTS = {
+    "raw_score": "predict_raw returns the score",
+    "pred_leaf": "booster_.predict(..., pred_leaf=True) returns the leaves",
+    "pred_contrib": "booster_.predict(..., pred_contrib=True) and inspection.shap_values explain the score",
+    "validate_features": "names of columns are compared",
 }
 
 _DART = (
@@ -85,42 +93,6 @@ _NO_BUILT_IN_METRIC = "built-in metrics do not know the thresholds; pass feval, 
 def value_of(params: Mapping[str, Any], name: str) -> Any:
     """Return the value of a parameter by any of its names, or None."""
     return next((params[alias] for alias in _ALIASES[name] if params.get(alias) is not None), None)
-
-
-def resolved(own: Mapping[str, Any], others: Mapping[str, Any]) -> tuple[Params, list[str]]:
-    """Return one value for each parameter that is given by any of LightGBM's names for it.
-
-    LightGBM's rule chooses among several: the parameter's primary name, or else the shortest.
-
-    Parameters
-    ----------
-    own : mapping
-        Parameters of the constructor that were given.
-    others : mapping
-        Those that the constructor does not name.
-
-    Returns
-    -------
-    dict of str to object
-        By the constructor's names, or LightGBM's primary ones where it has none; without those that only ``own`` has.
-    list of str
-        Sentences about values that are given besides and not used.
-    """
-    values, unused = {}, []
-    spelled = {native: name for name, native in NATIVE.items()}
-    given = {name: value for name, value in {**own, **others}.items() if value is not None}
-    for primary, aliases in _ALIASES.items():
-        names = [alias for alias in aliases if alias in given]
-        if not any(name in others for name in names):
-            continue
-        first, *rest = names
-        values[spelled.get(primary, primary)] = given[first]
-        unused += [
-            f"{first}={given[first]!r} is used and {name}={given[name]!r} is not: both are LightGBM's {primary}"
-            for name in rest
-            if given[name] != given[first]
-        ]
-    return values, unused
 
 
 def checked_params(params: Mapping[str, Any]) -> Params:

@@ -421,6 +421,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
         )
         xgb_model = copy(self) if xgb_model is self else xgb_model
         with self._all_or_nothing():
+            given = self._resolved_params(warns_at=4)
             self._fit_labels(X, y)
             continued, earlier = self._read_model(xgb_model)
             self._take_columns(self._columns_of(X))
@@ -428,7 +429,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             if earlier is not None:
                 earlier.check_start(False, "xgb_model")
             sets = self._evaluation_sets(eval_set, sample_weight_eval_set, base_margin_eval_set)
-            rounds = self.early_stopping_rounds
+            rounds = given["early_stopping_rounds"]
             arguments.check_rounds("early_stopping_rounds", rounds, len(sets), instead="eval_set to fit")
             codes = self._codes(y)
             X = self._codes_of(X, refuse_new=continued is not None)
@@ -442,7 +443,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
                 self.client,
                 self._native_params(),
                 dtrain,
-                rounds_unsearched("n_estimators", self.n_estimators),  # workers hold the rows: none is searched
+                rounds_unsearched("n_estimators", given["n_estimators"]),  # workers hold the rows: none is searched
                 xgb_model=None if continued is None else input_checks.without_levels(continued),
                 evals=evals or ([(dtrain, "training")] if verbose else []),
                 callbacks=own_copies(self.callbacks or ()),
@@ -452,7 +453,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
                 carried=self._carried(),
             )
             self.booster_, self.evals_result_ = trained["booster"], trained["history"] if evals else {}
-            self.booster_.set_param({"nthread": library_n_threads(self.n_jobs) or 0})
+            self.booster_.set_param({"nthread": library_n_threads(self.asked_threads()) or 0})
             self._keep(xgb_booster.threshold_record(self.booster_), xgb_booster.kept_rounds(self.booster_))
             self._carry()
         self._warn_if_constant(0, "min_child_weight", stacklevel=4)

@@ -14,6 +14,7 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster
 from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.aliases import ArrayLike, BoolArray, IntArray, NDArray, Seed
 from ordinal_objectives.estimators import arguments, new_groups
+from ordinal_objectives.estimators.held_out import is_auto, rounds_unsearched
 from ordinal_objectives.estimators.host import GivenRows
 from ordinal_objectives.estimators.host_classifier import HostClassifier
 from ordinal_objectives.losses import OrdinalLoss
@@ -155,7 +156,8 @@ importance_type, early_stopping_rounds, callbacks
         base_margin_eval_set: list[Any] | None = None,
         groups: ArrayLike | None = None,
         xgb_model: XGBOrdinalClassifier | xgboost.Booster | str | PathLike[str] | None = None,
-        verbose: bool | int = False,
+        verbose: bool | int | None = False,
+        feature_weights: ArrayLike | None = None,
     ) -> XGBOrdinalClassifier:
         """Fit the model.
 
@@ -182,6 +184,8 @@ importance_type, early_stopping_rounds, callbacks
         verbose : bool or int
             Whether to print the loss and the metrics each round, or each so many rounds: ``verbose_eval`` of
             :func:`xgboost.train`. Without an evaluation set those of the training rows are printed.
+        feature_weights : array-like of float, shape (n_features,), or None
+            The parameter, for this fit.
 
         Returns
         -------
@@ -193,15 +197,15 @@ importance_type, early_stopping_rounds, callbacks
             If labels, weights or parameters are not what the docs allow; the message names the argument.
         """
         weights = sample_weight_eval_set, "sample_weight_eval_set"
-        return self._fit(
-            GivenRows(X, y, sample_weight, base_margin, groups),
-            arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set"),
-            xgb_model,
-            callbacks=self.callbacks,
-            eval_metric=self.eval_metric,
-            verbose=verbose,
-            of_library={"verbose": verbose},
-        )
+        with self._with(feature_weights=feature_weights):
+            return self._fit(
+                GivenRows(X, y, sample_weight, base_margin, groups),
+                arguments.GivenSets(eval_set, *weights, base_margin_eval_set, "base_margin_eval_set"),
+                xgb_model,
+                callbacks=self.callbacks,
+                verbose=verbose,
+                of_library={"verbose": verbose or False},
+            )
 
     @property
     def is_categorical_(self) -> BoolArray:
@@ -223,8 +227,6 @@ importance_type, early_stopping_rounds, callbacks
         """
         check_is_fitted(self)
         return self.n_iter_ - 1
-
-    best_iteration = best_iteration_
 
     def get_booster(self) -> xgboost.Booster:
         """Return ``booster_``.
@@ -248,20 +250,15 @@ importance_type, early_stopping_rounds, callbacks
         check_is_fitted(self)
         return getattr(self, "evals_result_", {})  # no file keeps them
 
-    @property
-    @one_thread_after_fork()
-    def best_score(self) -> float:
-        """The value by which early stopping chose the best round.
+    def get_num_boosting_rounds(self) -> int:
+        """Return ``n_estimators``; of "auto" the number of rounds that the search has found, or 100."""
+        asked = self._resolved_params()["n_estimators"]
+        is_found = is_auto(asked) and self.__sklearn_is_fitted__()
+        return self.trained_rounds() if is_found else rounds_unsearched("n_estimators", asked)
 
-        Raises
-        ------
-        NotFittedError, AttributeError
-            Before ``fit``, and where nothing could stop the training early.
-        """
-        score = self.get_booster().attr("best_score")
-        if score is None:
-            raise AttributeError("best_score is there after early stopping only; give early_stopping_rounds")
-        return float(score)
+    def get_xgb_params(self) -> dict[str, Any]:
+        """Return the parameters that :func:`xgboost.train` gets."""
+        return self._native_params(found=self._found)
 
     @property
     @one_thread_after_fork()
@@ -280,7 +277,7 @@ importance_type, early_stopping_rounds, callbacks
 
     @shared_docs.documented
     @one_thread_after_fork()
-    def apply(self, X: object) -> IntArray:
+    def apply(self, X: object, iteration_range: tuple[int, int] | None = None) -> IntArray:
         """Return the leaf that each row ends in, int32 ``(n_samples, n_iter_)``.
 
         Trees of one round that grew in parallel have a column each.
@@ -288,8 +285,12 @@ importance_type, early_stopping_rounds, callbacks
         Parameters
         ----------
         <<X>>
+        iteration_range : tuple (0, n) or None
+            After how many rounds; None for all.
         """
         check_is_fitted(self)
         matrix = XGBOOST.matrix_like_booster(self, self._check_features(X, reset=False))
-        leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, self.n_iter_))
+        asked = {"iteration_range": iteration_range}, self._parameter_names
+        n_rounds = arguments.first_rounds(*asked, self.n_iter_, self._record.n_iterations)
+        leaves = self.booster_.predict(matrix, pred_leaf=True, iteration_range=(0, n_rounds))
         return np.asarray(leaves, dtype=np.int32).reshape(matrix.num_row(), -1)

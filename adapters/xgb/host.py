@@ -152,7 +152,7 @@ class XGBoostHost(Host):
             xgb_booster.check_all_rounds(booster, record, stop)
         outputs, missing = record.outputs, model.columns_.missing_in_codes
         if not model.proportional_ and outputs is None:
-            n_threads = effective_n_threads(model.n_jobs)
+            n_threads = effective_n_threads(model.asked_threads())
             return prediction.leaf_scores(booster, record, data, start, stop, missing, n_threads)
         if isinstance(data, np.ndarray):
             options = {"predict_type": "margin", "iteration_range": (start, stop), "missing": missing}
@@ -210,7 +210,7 @@ class XGBoostHost(Host):
     @one_thread_after_fork()
     def read(self, model: Estimator, path: str | PathLike[str]) -> tuple[ThresholdRecord, int, int]:
         """Read the booster: return the record, the number of iterations kept and of features."""
-        threads = library_n_threads(model.n_jobs)
+        threads = library_n_threads(model.asked_threads())
         booster = model.booster_ = input_checks.from_file(path, {} if threads is None else {"nthread": threads})
         record = xgb_booster.threshold_record(booster)
         model.shift_method = "renewal" if record.outputs is None else "host"
@@ -230,7 +230,7 @@ def _matrix(
     return xgboost.DMatrix(
         X,
         missing=model.columns_.missing_in_codes,
-        nthread=library_n_threads(model.n_jobs),
+        nthread=library_n_threads(model.asked_threads()),
         enable_categorical=True,
         feature_names=names,
         feature_types=types,
@@ -245,14 +245,24 @@ XGBOOST = XGBoostHost(
     continued_name="xgb_model",
     parameter_names=ParameterNames(
         of_library=input_checks.KNOWN,
-        renamed=input_checks.DIALECT,
+        same=input_checks.SAME,
         refused=input_checks.REFUSED,
         library_warns=True,
+        refused_by_predict={
+            "output_margin": "predict_raw returns the score",
+            "validate_features": "names of columns are compared",
+        },
+        rounds=("iteration_range",),
+        attributes={"best_iteration": "booster_.best_iteration", "best_score": "booster_.best_score"},
+        no_attributes=dict.fromkeys(
+            ("coef_", "intercept_"), "thresholds_ are the intercepts, and booster_.get_dump() has what gblinear learns"
+        ),
+        neutral={"validate_features": (True, False)},
     ),
     native_names=input_checks.NATIVE,
     not_native=ORDINAL_PARAMETERS
     | {
-        *("callbacks", "early_stopping_rounds", "enable_categorical", "eval_metric", "feature_types"),
+        *("callbacks", "early_stopping_rounds", "enable_categorical", "feature_types"),
         *("feature_weights", "missing", "verbosity"),
     },
     choices=Choices(
@@ -266,4 +276,5 @@ XGBOOST = XGBoostHost(
     schedules=schedules,
     first_rates=first_rates,
     row_parameters=("missing", "feature_types", "enable_categorical"),
+    kept_on_loading=frozenset({"nthread"}),
 )

@@ -71,17 +71,16 @@ def check_dtrain(dtrain: Any) -> None:
 
 # Constructor names that xgboost.train spells otherwise.
 NATIVE = {"n_jobs": "nthread", "random_state": "seed"}
-# XGBoost's other names of its parameters, by what they are called here.
-_OTHER_NAMES = {
-    "n_estimators": "num_boost_round",
-    "learning_rate": "eta",
-    "reg_lambda": "lambda",
-    "reg_alpha": "alpha",
-    "gamma": "min_split_loss",
-    "n_jobs": "nthread",
-    "random_state": "seed",
+# XGBoost's names of its parameters, by what they are called here: it has no list of them to read.
+SAME = {
+    "n_estimators": ("n_estimators", "num_boost_round"),
+    "learning_rate": ("learning_rate", "eta"),
+    "reg_lambda": ("reg_lambda", "lambda"),
+    "reg_alpha": ("reg_alpha", "alpha"),
+    "gamma": ("gamma", "min_split_loss"),
+    "n_jobs": ("n_jobs", "nthread"),
+    "random_state": ("random_state", "seed"),
 }
-DIALECT = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
 REFUSED = {
     "objective": "the ordinal loss is the objective",
     "num_class": "the score has one output for all classes",

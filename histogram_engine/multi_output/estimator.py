@@ -61,7 +61,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     early_stopping : "auto" or bool, default="auto"
         Stop when the validation loss no longer falls: on ``X_val``, or else on rows held out.
         "auto" does so for more than 10,000 rows, or where ``X_val`` is given.
-    validation_fraction : float, default=0.1
+    validation_fraction : float, int or None, default=0.1
         Share of the rows of positive weight held out.
     <<n_iter_no_change, tol>>
     warm_start : bool, default=False
@@ -116,7 +116,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         search: str = "restricted",
         hessian: str = "diagonal",
         early_stopping: str | bool = "auto",
-        validation_fraction: float = 0.1,
+        validation_fraction: float | int | None = 0.1,
         n_iter_no_change: int = 10,
         tol: float = 1e-7,
         warm_start: bool = False,
@@ -214,7 +214,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
                 watched.append(self._rows(X_eval, y_eval, w, "y of an evaluation set", sets.weights_name))
             stops = stopping.applies(self.early_stopping, len(rows), watched)
             if stops and not watched:
-                rows, held = held_out.hold_out(rows, self.validation_fraction, self._seed)
+                rows, held = held_out.hold_out(rows, held_out.check_part(self.validation_fraction), self._seed)
                 watched = [held]
             self._max_bins = parameters.max_bins
             loss = run.CheckedLoss(self._fitted_loss, self._n_columns())

@@ -17,7 +17,7 @@ from ordinal_objectives.aliases import ArrayLike, Estimator, FloatArray, IntArra
 from ordinal_objectives.distributions.binned_target import BinnedTarget, most_likely
 from ordinal_objectives.distributions.judging import ends_of, known_numbers, levels_of, numbers_of
 from ordinal_objectives.estimators import arguments, wrappers
-from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, take_rows
+from ordinal_objectives.estimators.held_out import Rows, check_groups, is_auto, n_rows, split_seed, take_rows
 from ordinal_objectives.metrics import ordinal_log_loss
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
@@ -52,8 +52,8 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         between two of them and beyond the outer ones.
     prediction : {"mean", "median"}
         What ``predict`` returns.
-    random_state : int, RandomState instance or None
-        Seed of :meth:`sample`, and of the training where ``estimator`` is None; others have their own.
+    random_state : int, RandomState or Generator instance, or None
+        Seed of :meth:`sample`, and of the training, unless ``estimator`` has its own.
 
     Attributes
     ----------
@@ -171,6 +171,10 @@ class OrdinalDistributionRegressor(RegressorMixin, BaseEstimator):  # type: igno
         wrappers.refuse_settings_by_label("estimator", self.estimator, np.array([]), "pass sample_weight to fit")
         wrappers.refuse_other_shares("estimator", self.estimator)
         copy = clone(self.estimator)
+        if self.random_state is not None:  # also for what the estimator leaves to NumPy's global state
+            given = copy.get_params()
+            seeds = validation.seeds_of(copy, split_seed(self.random_state))
+            copy.set_params(**{name: seed for name, seed in seeds.items() if given[name] is None})
         if wrappers.weighs_costs(copy):
             raise ValueError("estimator has a training_cost, so its probabilities are weighted by cost")
         return copy

@@ -127,51 +127,6 @@ def check_rounds(name: str, rounds: object, n_sets: int, instead: str = _GIVE_RO
         raise ValueError(f"{name}={rounds} needs rows to look at: give {instead}; got none")
 
 
-# Arguments that XGBoost's and LightGBM's own classifiers take, and what is there instead.
-_ELSEWHERE = {
-    **dict.fromkeys(
-        ("iteration_range", "ntree_limit", "num_iteration", "start_iteration"),
-        "staged_predict and staged_predict_proba yield the predictions of every iteration",
-    ),
-    **dict.fromkeys(("output_margin", "raw_score"), "predict_raw returns the score"),
-    **dict.fromkeys(("pred_contrib", "pred_contribs", "pred_interactions"), "booster_.predict explains the score"),
-    "pred_leaf": "apply returns the leaves, where the classifier has it, and booster_.predict(..., pred_leaf=True)",
-    "sample_weight": "weights belong to fit and score",
-}
-
-
-def start_scores(given: Mapping[str, ArrayLike | None], name: str | None, n_samples: int, owner: str) -> FloatArray:
-    """Return the scores that the trees' are added to, (n_samples,).
-
-    Parameters
-    ----------
-    given : mapping
-        Keyword arguments of a prediction.
-    name : str or None
-        Name of the start scores in the library; None if it has none.
-    n_samples : int
-    owner : str
-        Name of the classifier.
-
-    Raises
-    ------
-    TypeError
-        If there is an argument of another name.
-    ValueError
-        If the scores are not one finite number a row.
-    """
-    for other in given:
-        if other != name:
-            allowed = "only X" if name is None else f"X and {name}"
-            hint = _ELSEWHERE.get(other, "")
-            hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
-            value = given[other]
-            got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-            raise TypeError(f"predictions of {owner} take {allowed}; got {other}={got}{hint}")
-    score = None if name is None else check_start_score(given.get(name), n_samples, name=name)
-    return np.zeros(n_samples) if score is None else score
-
-
 @contextmanager
 def all_or_nothing(estimator: Estimator) -> Iterator[None]:
     """Put every attribute back if the body raises: a failed ``fit`` or ``load_model`` leaves the model as it was."""
@@ -184,27 +139,135 @@ def all_or_nothing(estimator: Estimator) -> Iterator[None]:
 
 
 class ParameterNames(NamedTuple):
-    """Names that a constructor does not spell out, and what becomes of them.
+    """The names of a library, beside those that constructor and ``fit`` spell out, and what becomes of them.
 
     Attributes
     ----------
     of_library : frozenset of str
         Parameters of the library below, which gets them.
+    same : mapping of str to sequence of str
+        All names of a parameter in the library below, by the one that is used here. Of several that are given the first
+        one counts.
     renamed : mapping of str to str
-        Names of other libraries, or of the library below, and what they are called here.
+        Names of other libraries, or of arguments of ``fit``, and what they are called here.
     refused : mapping of str to str
         Those that cannot be set beside an ordinal loss, and why.
     refused_by_fit : mapping of str to str
         Arguments of the library's ``fit``, and what to do instead.
+    refused_by_predict : mapping of str to str
+        The same of its predictions.
+    rounds : tuple of str
+        Arguments of its predictions: a range of rounds, or where it begins and how many there are.
+    takes_more_rounds : bool
+        Whether there they may be more than the model has: it keeps none after the best one.
+    attributes : mapping of str to str
+        Attributes of the library's classifier after ``fit``, and where they are found here.
+    no_attributes : mapping of str to str
+        Those that are not here, and why or what is there instead.
+    neutral : mapping of str to tuple
+        Values of refused names, beside None, that say what is so without them; False where nothing else is said.
     library_warns : bool
         Whether the library below warns of names that it does not know.
     """
 
     of_library: frozenset[str] = frozenset()
+    same: Mapping[str, Sequence[str]] = MappingProxyType({})
     renamed: Mapping[str, str] = MappingProxyType({})
     refused: Mapping[str, str] = MappingProxyType({})
     refused_by_fit: Mapping[str, str] = MappingProxyType({})
+    refused_by_predict: Mapping[str, str] = MappingProxyType({})
+    rounds: tuple[str, ...] = ()
+    takes_more_rounds: bool = False
+    attributes: Mapping[str, str] = MappingProxyType({})
+    no_attributes: Mapping[str, str] = MappingProxyType({})
+    neutral: Mapping[str, tuple[object, ...]] = MappingProxyType({})
     library_warns: bool = False
+
+    def so_anyway(self, name: str, value: object) -> bool:
+        """Return whether a value of a refused name says what is so without it."""
+        return value is None or (value in self.neutral[name] if name in self.neutral else value is False)
+
+
+NO_NAMES = ParameterNames()
+# Arguments that predictions of XGBoost's and LightGBM's own classifiers take, and what is there instead.
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("iteration_range", "ntree_limit", "num_iteration", "start_iteration"),
+        "staged_predict and staged_predict_proba yield the predictions of every iteration",
+    ),
+    **dict.fromkeys(("output_margin", "raw_score"), "predict_raw returns the score"),
+    **dict.fromkeys(("pred_contrib", "pred_contribs", "pred_interactions"), "booster_.predict explains the score"),
+    "pred_leaf": "apply returns the leaves, where the classifier has it, and booster_.predict(..., pred_leaf=True)",
+    "sample_weight": "weights belong to fit and score",
+}
+
+
+def start_scores(
+    given: Mapping[str, Any], name: str | None, n_samples: int, owner: str, names: ParameterNames = NO_NAMES
+) -> FloatArray:
+    """Return the scores that the trees' are added to, (n_samples,).
+
+    Parameters
+    ----------
+    given : mapping
+        Keyword arguments of a prediction.
+    name : str or None
+        Name of the start scores in the library; None if it has none.
+    n_samples : int
+    owner : str
+        Name of the classifier.
+    names : ParameterNames
+        Of the classifier; what asks for some of the rounds is left to :func:`first_rounds`.
+
+    Raises
+    ------
+    TypeError
+        If there is an argument of another name.
+    ValueError
+        If the scores are not one finite number a row.
+    """
+    empty = [other for other in names.refused_by_predict if names.so_anyway(other, given.get(other))]
+    for other in (other for other in given if other not in (name, *names.rounds, *empty)):
+        *first, last = ("X", name, *names.rounds)
+        allowed = "only X" if name is None else f"{', '.join(map(str, first))} and {last}"
+        hint = names.refused_by_predict.get(other) or _ELSEWHERE.get(other, "")
+        hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
+        value = given[other]
+        got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        raise TypeError(f"predictions of {owner} take {allowed}; got {other}={got}{hint}")
+    score = None if name is None else check_start_score(given.get(name), n_samples, name=name)
+    return np.zeros(n_samples) if score is None else score
+
+
+def first_rounds(given: Mapping[str, Any], names: ParameterNames, n_iter: int, most: int) -> int:
+    """Return after how many rounds a prediction is asked for; ``n_iter`` where nothing is said.
+
+    Parameters
+    ----------
+    given : mapping
+        Keyword arguments of a prediction.
+    names : ParameterNames
+    n_iter, most : int
+        How many rounds the model uses, and of how many there are thresholds.
+
+    Raises
+    ------
+    ValueError
+        If it is not asked for the first rounds.
+    """
+    if not any(given.get(name) for name in names.rounds):
+        return n_iter
+    parts = [part for name in names.rounds for part in np.ravel(given.get(name) or 0).tolist()]
+    start, stop = parts if len(parts) == 2 else (0, None)
+    if names.takes_more_rounds and isinstance(stop, int):
+        stop = n_iter if stop <= 0 else min(stop, n_iter)
+    if start != 0 or not isinstance(stop, int) or not 0 <= stop <= most:
+        asked = ", ".join(f"{name}={given[name]!r}" for name in names.rounds if name in given)
+        raise ValueError(
+            f"{' and '.join(names.rounds)} must ask for rounds from 0 to one of 1..{most}, since thresholds belong to "
+            f"the scores of all rounds before; got {asked}"
+        )
+    return stop or n_iter
 
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
@@ -219,17 +282,19 @@ def explains_keywords(fit: Fit) -> Fit:
 
     @functools.wraps(fit)
     def explained(self: object, *args: object, **keywords: object) -> Any:
-        for name in keywords:
-            if name not in known:
-                kind = type(self)
-                raise TypeError(f"{kind.__name__}.fit takes no {name!r}{_hint(kind, known, name)}")
-        return fit(self, *args, **keywords)
+        names: ParameterNames = getattr(self, "_parameter_names", NO_NAMES)
+        empty = [name for name in names.refused_by_fit if names.so_anyway(name, keywords.get(name))]
+        asked = {name: value for name, value in keywords.items() if name in known or name not in empty}
+        for name in (name for name in asked if name not in known):
+            kind = type(self)
+            raise TypeError(f"{kind.__name__}.fit takes no {name!r}{_hint(kind, known, name)}")
+        return fit(self, *args, **asked)
 
     return cast(Fit, explained)
 
 
 def _hint(kind: Any, known: list[str], name: str) -> str:
-    names: ParameterNames = getattr(kind, "_parameter_names", ParameterNames())
+    names: ParameterNames = getattr(kind, "_parameter_names", NO_NAMES)
     hints = {**names.refused, **names.refused_by_fit}
     if name in hints:
         return f": {hints[name]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -112,7 +113,9 @@ class Rows:
 AnyRows = TypeVar("AnyRows", bound=Rows)
 
 
-def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None) -> tuple[AnyRows, AnyRows]:
+def hold_out(
+    rows: AnyRows, fraction: float | int | None, seed: int, asked: str | None = None
+) -> tuple[AnyRows, AnyRows]:
     """Return rows to train on and rows held out.
 
     They are drawn by class where every class has two rows, and both parts have a row for each class. Rows of weight 0
@@ -122,8 +125,9 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
     ----------
     rows : Rows
         No group is divided. The classes have about the same shares in both parts, as far as groups allow.
-    fraction : float
-        Share of the rows of positive weight that is held out, in (0, 1); with groups as near as whole groups allow.
+    fraction : float, int or None
+        Share of the rows of positive weight that is held out, in (0, 1), or their number; with groups as near as whole
+        groups allow. None holds none out: all rows are both.
     seed : int
     asked : str or None
         The argument that asks for the share, in the words of a message; None for ``validation_fraction``.
@@ -139,8 +143,10 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
         If no row would be left to train on, or there are fewer than two groups.
     """
     y, groups, weighted = rows.codes, rows.groups, rows.weighted
-    n_held = math.ceil(fraction * len(weighted))
-    if n_held == len(weighted):
+    if fraction is None:
+        return rows, rows
+    n_held = fraction if isinstance(fraction, int) else math.ceil(fraction * len(weighted))
+    if n_held >= len(weighted):
         asked, hint = (f"validation_fraction={fraction}", "; pass an evaluation set") if asked is None else (asked, "")
         raise ValueError(f"{asked} of {len(weighted)} rows with weight leaves none to train on{hint}")
     if groups is None:
@@ -150,7 +156,8 @@ def hold_out(rows: AnyRows, fraction: float, seed: int, asked: str | None = None
         stratify = y[weighted] if by_class else None
         fit, held = train_test_split(weighted, test_size=n_held, random_state=seed, stratify=stratify)
     else:
-        held = weighted[_whole_groups(groups[weighted], y[weighted], fraction, seed)]
+        share = n_held / len(weighted) if isinstance(fraction, int) else fraction
+        held = weighted[_whole_groups(groups[weighted], y[weighted], share, seed)]
         fit = weighted[~np.isin(groups[weighted], groups[held])]
     if rows.weight is not None:
         without = np.flatnonzero(rows.weight == 0.0)
@@ -172,6 +179,14 @@ def hold_out_unless_given(
 def check_fraction(fraction: object) -> float:
     """Return ``validation_fraction``, or raise TypeError or ValueError unless it is a number in (0, 1)."""
     return check_number("validation_fraction", fraction, above=0.0, below=1.0)
+
+
+def check_part(fraction: object) -> float | int | None:
+    """Return ``validation_fraction`` as scikit-learn has it: a share of the rows, their number, or None."""
+    is_number = isinstance(fraction, numbers.Integral) and not isinstance(fraction, bool)
+    if is_number:
+        return check_integer("validation_fraction", fraction, 1)
+    return None if fraction is None else check_fraction(fraction)
 
 
 def split_seed(random_state: Seed) -> int:

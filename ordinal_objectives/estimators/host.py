@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from ordinal_objectives.threshold_solver import ThresholdRecord, initial_thresho
 
 # What the classifiers' constructors take and the library's ``train`` does not.
 ORDINAL_PARAMETERS = frozenset(parameter_names("classifier")) | {
-    *("class_weight", "classes", "cost_matrix", "decision_rule", "importance_type"),
+    *("class_weight", "classes", "cost_matrix", "decision_rule", "eval_metric", "importance_type"),
     *("linear", "linear_l2", "n_estimators", "progress", "random_intercept", "training_cost", "validation_fraction"),
 }
 
@@ -169,7 +170,28 @@ class Host(ABC):
 
     def resolved_params(self, model: Estimator) -> tuple[Params, list[str]]:
         """Return the parameters by one name each, and warnings of those that are not used."""
-        return constructor_arguments(model) | model._host_params, []
+        kept, unused, others, same = (
+            constructor_arguments(model),
+            list[str](),
+            model._host_params,
+            self.parameter_names.same,
+        )
+        if not others:
+            return kept, unused
+        values = kept | {name: value for name, value in others.items() if name not in chain(*same.values())}
+        for own, names in same.items():
+            given = {name: others[name] for name in names if others.get(name) is not None}
+            if not given:
+                continue
+            if own in kept and kept[own] not in (None, model._default(own)):
+                given = {name: given.get(name, kept[own]) for name in names if name in given or name == own}
+            (first, values[own]), *rest = given.items()
+            unused += [
+                f"{first}={values[own]!r} is used and {name}={value!r} is not: both are {own}"
+                for name, value in rest
+                if value != values[own]
+            ]
+        return values, unused
 
     def completed_params(self, model: Estimator, params: Params, n_weighted: int) -> Params:
         """Return the parameters of the library's ``train`` on so many rows with weight, given those that are set."""

@@ -7,8 +7,8 @@ import functools
 import inspect
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from os import PathLike
 from types import MappingProxyType
@@ -97,6 +97,16 @@ class HostClassifier(OrdinalClassifier):
         """Return the value of a parameter that nobody set."""
         return inspect.signature(arguments.class_with_constructor(cls)).parameters[name].default
 
+    @contextmanager
+    def _with(self, **given: Any) -> Iterator[None]:
+        """Set the parameters that ``fit`` was given, None aside, for as long as it lasts."""
+        before = arguments.constructor_arguments(self) | {"_host_params": self._host_params}
+        try:
+            self.set_params(**{name: value for name, value in given.items() if value is not None})
+            yield
+        finally:
+            self.__dict__ |= before
+
     @one_thread_after_fork()
     def _fit(
         self: Model,
@@ -105,7 +115,7 @@ class HostClassifier(OrdinalClassifier):
         model: Any,
         *,
         callbacks: Any,
-        eval_metric: Any,
+        eval_metric: Any = None,
         verbose: Any = False,
         of_library: Params | None = None,
         **of_rows: Any,
@@ -121,7 +131,9 @@ class HostClassifier(OrdinalClassifier):
             Model to continue: a classifier, a booster, a file, or None.
         callbacks : object
             The library's.
-        eval_metric, verbose : object
+        eval_metric : object
+            None takes that of the constructor, where it has one.
+        verbose : object
         of_library : dict or None
             Other arguments of the library's training.
         **of_rows
@@ -136,7 +148,7 @@ class HostClassifier(OrdinalClassifier):
             rows, evaluated = self._rows_to_fit(training, sets, params["random_state"])
             self._check_continued(model, continued, earlier)
             arguments.check_rounds(host.stopping_name, params[host.stopping_name], len(evaluated))
-            metrics = self._metrics(eval_metric)
+            metrics = self._metrics(params.get("eval_metric") if eval_metric is None else eval_metric)
             ends, schedules = host.ends_early(params, callbacks), host.schedules(callbacks)
             asked, always = params[host.rounds_name], self._check_linear(params, earlier)
             if self._groups:
@@ -265,7 +277,13 @@ class HostClassifier(OrdinalClassifier):
         return self._host.splits(self.booster_)
 
     def _fixed_rounds(self, n_rounds: int) -> Params:
-        return self._host.fixed_rounds(self, n_rounds)
+        host, same = self._host, self._parameter_names.same
+        others = {*same.get(host.rounds_name, ()), *same.get(host.stopping_name, ())} & self._host_params.keys()
+        return {**dict.fromkeys(others), **host.fixed_rounds(self, n_rounds)}
+
+    def asked_threads(self) -> int | None:
+        """Return the number of threads that was asked for, by any name."""
+        return self._resolved_params()["n_jobs"]
 
     @property
     def threshold_history_(self) -> FloatArray:
@@ -504,7 +522,7 @@ class HostClassifier(OrdinalClassifier):
         if self._groups:  # effects and last thresholds of the highest likelihood, given the trees
             scores = self._scores_of_checked(rows.X, {} if rows.start is None else {self._host.start_name: rows.start})
             scored = RowsWithScores(rows.X, rows.codes, self.n_classes_, rows.weight, scores)
-            self._keep(with_final_effects(self._record, n_iter, scored, self.n_jobs), n_iter)
+            self._keep(with_final_effects(self._record, n_iter, scored, self.asked_threads()), n_iter)
             self._effects = self._record.random_effects
         if self._n_rounds is not None or self._groups:
             self._carry(None if record.classifier is None else replace(record.classifier, n_rounds=self._n_rounds))

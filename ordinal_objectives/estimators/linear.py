@@ -97,7 +97,12 @@ class LinearPart:
         missing: float = np.nan,
     ) -> LinearPart:
         """Fit the weights with the penalty and the threads of a classifier; see :meth:`fit`."""
-        given: Params = {"hessian": hessian, "categories": categories, "missing": missing, "n_threads": model.n_jobs}
+        given: Params = {
+            "hessian": hessian,
+            "categories": categories,
+            "missing": missing,
+            "n_threads": model.asked_threads(),
+        }
         return cls.fit(rows, model.n_classes_, loss, model.linear_l2, **given)
 
     @classmethod

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,6 +23,7 @@ from ordinal_objectives.estimators import adapted, held_out
 from ordinal_objectives.estimators.arguments import (
     ParameterNames,
     constructor_arguments,
+    first_rounds,
     near_name,
     start_scores,
     store_constructor_arguments,
@@ -32,6 +34,7 @@ from ordinal_objectives.estimators.ordered_classifier import OrderedClassifier, 
 from ordinal_objectives.eval_metric import EvalMetric, eval_metrics, warn_of_costs
 from ordinal_objectives.losses import CostWeighted, OrdinalLoss, get_loss
 from ordinal_objectives.spec import OrdinalSpec
+from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
 
@@ -60,6 +63,7 @@ class OrdinalClassifier(OrderedClassifier):
     link: str
     training_cost: str | ArrayLike
     linear: bool | str
+    n_jobs: int | None
     _start_name: ClassVar[str | None] = None
     _takes_soft = True
     n_iter_: int
@@ -87,14 +91,11 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _keep_host_params(self, host_params: Params) -> None:
         """Store what the constructor does not name, unless the name is foreign or impossible here."""
-        renamed, refused = self._parameter_names.renamed, self._parameter_names.refused
+        names = self._parameter_names
+        why = {**{name: f"here it is {here!r}" for name, here in names.renamed.items()}, **names.refused}
         for name, value in host_params.items():
-            if name in renamed:
-                raise TypeError(
-                    f"{type(self).__name__} has no {name!r}: here it is {renamed[name]!r}; got {name}={value!r}"
-                )
-            if name in refused:
-                raise TypeError(f"{type(self).__name__} takes no {name!r}: {refused[name]}; got {name}={value!r}")
+            if name in why and not names.so_anyway(name, value):
+                raise TypeError(f"{type(self).__name__} takes no {name!r}: {why[name]}; got {name}={value!r}")
         self._host_params = dict(host_params)
 
     def get_params(self, deep: bool = True) -> Params:
@@ -127,11 +128,24 @@ class OrdinalClassifier(OrderedClassifier):
     def _refuse_unknown(self) -> None:
         """Raise TypeError for an unknown name; where the library warns of it, only if it resembles a known one."""
         names = self._parameter_names
-        for name in (name for name in self._host_params if name not in names.of_library):
-            near = near_name(name, self._get_param_names(), {*names.of_library, *names.renamed})
+        known = names.of_library.union(names.refused, names.renamed, *names.same.values())
+        for name in (name for name in self._host_params if name not in known):
+            near = near_name(name, self._get_param_names(), known)
             if near or not names.library_warns:
                 hint = f"; did you mean {names.renamed.get(near, near)!r}?" if near else ""
                 raise TypeError(f"{type(self).__name__} has no parameter {name!r}{hint}")
+
+    if not TYPE_CHECKING:  # which would take every name for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            """Return an attribute by its name in the library, or say what there is instead."""
+            names = self._parameter_names
+            if name in names.attributes:
+                with one_thread_after_fork():
+                    return attrgetter(names.attributes[name])(self)
+            if name in names.no_attributes:
+                raise AttributeError(f"{type(self).__name__} has no {name}: {names.no_attributes[name]}")
+            return object.__getattribute__(self, name)  # the error of a property of that name, or Python's
 
     @contextmanager
     def _under_way(self) -> Iterator[None]:
@@ -241,8 +255,22 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _scores(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return f(x), (n_samples,), or f(x) + v_k(x), (n_samples, n_classes - 1)."""
+        return self._scores_and_thresholds(X, start)[0]
+
+    def _scores_and_thresholds(self, X: object, given: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
+        """Return scores, one a row or one a threshold, with their thresholds: after the rounds that are asked for."""
         check_is_fitted(self)
-        return self._scores_of_checked(self._check_features(X, reset=False), start)
+        X = self._check_features(X, reset=False)
+        n_rounds = first_rounds(given, self._parameter_names, self.n_iter_, self._record.n_iterations)
+        if n_rounds == self.n_iter_:
+            return self._scores_of_checked(X, given), self.thresholds_
+        scores = predictions.add_scores(self._before_trees(X, given), self._scorer(X)(0, n_rounds))
+        return self._after(n_rounds, scores, X)
+
+    def _after(self, n_rounds: int, scores: FloatArray, X: Table) -> tuple[FloatArray, FloatArray]:
+        """Return scores of checked features after some rounds, with their effects of groups, and the thresholds."""
+        effects, thresholds = [one.at(n_rounds) for one in self._effects], self._record.at(n_rounds)
+        return random_effects.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
 
     def _with_codes(self, X: object, *, reset: bool) -> Any:
         """Return a table with the codes of groups in the place of their names."""
@@ -344,6 +372,10 @@ class OrdinalClassifier(OrderedClassifier):
     def _fixed_rounds(self, n_rounds: int) -> Params:
         """Return the parameters of a training of so many rounds, which nothing ends early."""
 
+    def asked_threads(self) -> int | None:
+        """Return the number of threads that was asked for."""
+        return self.n_jobs
+
     def divides_rows(self) -> bool:
         """Return whether a training divides its rows, also where the number of rounds is fixed: some judge others."""
         return False
@@ -356,7 +388,7 @@ class OrdinalClassifier(OrderedClassifier):
 
     def _before_trees(self, X: Table, start: Mapping[str, ArrayLike | None]) -> FloatArray:
         """Return the score of checked features without the trees, (n_samples,)."""
-        given = start_scores(start, self._start_name, X.shape[0], type(self).__name__)
+        given = start_scores(start, self._start_name, X.shape[0], type(self).__name__, self._parameter_names)
         return given if self._linear is None else given + self._linear.scores(X)
 
     @documented
@@ -366,8 +398,8 @@ class OrdinalClassifier(OrderedClassifier):
         They are in the order of ``ordered_classes_``, as ``thresholds_`` and what
         :func:`~ordinal_objectives.decide` and :mod:`ordinal_objectives.metrics` take.
         """
-        scores = self._scores(X, **start)  # first: it raises NotFittedError
-        return predictions.proba(self._fitted_loss, scores, self.thresholds_)
+        scores, thresholds = self._scores_and_thresholds(X, start)  # first: it raises NotFittedError
+        return predictions.proba(self._fitted_loss, scores, thresholds)
 
     @documented
     def predict_shifts(self, X: object, **start: ArrayLike | None) -> FloatArray:
@@ -408,14 +440,14 @@ class OrdinalClassifier(OrderedClassifier):
         ndarray of float64, shape (n_samples, n_classes - 1)
             Lowest threshold first, not sorted.
         """
-        scores = self._scores(X, **start)
-        return self.thresholds_ - (scores if scores.ndim == 2 else scores[:, np.newaxis])
+        scores, thresholds = self._scores_and_thresholds(X, start)
+        return thresholds - (scores if scores.ndim == 2 else scores[:, np.newaxis])
 
     @documented
     def predict_cumulative_proba(self, X: object, **start: ArrayLike | None) -> FloatArray:
         """Return P(y <= k | x) for all classes but the highest, lowest first, float64 (n_samples, n_classes - 1)."""
-        scores = self._scores(X, **start)
-        return predictions.cumulative_proba(self._fitted_loss, scores, self.thresholds_)
+        scores, thresholds = self._scores_and_thresholds(X, start)
+        return predictions.cumulative_proba(self._fitted_loss, scores, thresholds)
 
     @documented
     def staged_predict_proba(self, X: object, **start: ArrayLike | None) -> Iterator[FloatArray]:
@@ -440,10 +472,9 @@ class OrdinalClassifier(OrderedClassifier):
         X = self._check_features(X, reset=False)
         score_of = self._scorer(X)
         scores = self._before_trees(X, start)
-        for iteration in range(self.n_iter_):
+        for iteration in range(first_rounds(start, self._parameter_names, self.n_iter_, self._record.n_iterations)):
             scores = predictions.add_scores(scores, score_of(iteration, iteration + 1))
-            effects, thresholds = [one.at(iteration + 1) for one in self._effects], self._record.at(iteration + 1)
-            yield random_effects.with_effects(scores, X, effects, self._fitted_loss, thresholds), thresholds
+            yield self._after(iteration + 1, scores, X)
 
     @two_classes_only
     @documented
@@ -453,6 +484,16 @@ class OrdinalClassifier(OrderedClassifier):
         Positive where ``classes_[1]`` is the more probable, as scikit-learn has it; G^-1(1/2) is 0 for a symmetric
         link. Two classes only: more would not fit its shape.
         """
+        return self._above(*self._scores_and_thresholds(X, start))
+
+    @two_classes_only
+    @documented
+    def staged_decision_function(self, X: object, **start: ArrayLike | None) -> Iterator[FloatArray]:
+        """Yield what :meth:`decision_function` returns after 1, 2, ... iterations; two classes only."""
+        for scores, thresholds in self.staged_scores(X, **start):
+            yield self._above(scores, thresholds)
+
+    def _above(self, scores: FloatArray, thresholds: FloatArray) -> FloatArray:
         median = self._fitted_loss.link.link(np.array(0.5))
-        above: FloatArray = self.predict_raw(X, **start) - self.thresholds_[0] + median
+        above: FloatArray = predictions.score(scores) - thresholds[0] + median
         return above if self._labels.sorted_codes_ is None else -above

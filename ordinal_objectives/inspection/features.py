@@ -357,7 +357,7 @@ HistGradientBoostingOrdinalClassifier
         codes, scorer = _codes(found.scorer, grouped), found.scorer
         if output == "score":
             scorer = scorer.with_outputs(lambda values: values.mean(axis=-1, keepdims=True))
-        tree_values = _tree_values(scorer, codes, library_n_threads(model.n_jobs) or effective_n_threads())
+        tree_values = _tree_values(scorer, codes, library_n_threads(model.asked_threads()) or effective_n_threads())
     linear = np.zeros((1, model.n_features_in_)) if model.linear_ is None else model.linear_.contributions(X)
     for one in effects:
         tree_values[:, :, one.column.place] += one.of_rows(grouped)[:, np.newaxis]

@@ -76,7 +76,7 @@ num_boost_round : int
 eval_metric : str, callable, list of these, or None
     Measured each round beside the loss: "rps", "log_loss", "ece", "mae", "macro_mae", "max_mae", "zero_one", "qwk",
     "lwk", "tau_b", or functions ``metric(y, proba)``; see :class:`ordinal_objectives.eval_metric.EvalMetric`.
-random_state : int, RandomState instance or None
+random_state : int, RandomState or Generator instance, or None
     Seed of sampled rows and columns, and of rows held out. None takes NumPy's global state.
 random_intercept : int, str, list of these, or None
     A random intercept for each group of rows, such as a clinic, as in a mixed model; needs ``loss="cumulative_link"``.
@@ -92,7 +92,9 @@ X : array-like, data frame, Arrow table or sparse matrix, shape (n_samples, n_fe
     Rows with the features of the training, as ``fit`` takes them.
 **start : array-like of float, shape (n_samples,)
     Scores that the trees are added to, by their name in ``fit``: ``base_margin`` with XGBoost, ``init_score`` with
-    LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the model.
+    LightGBM. Zero unless given, whatever ``fit`` was given: they belong to the rows, not to the model. And how many
+    rounds predict, with the thresholds of the last of them, by the library's name: ``iteration_range=(0, n)`` with
+    XGBoost, ``num_iteration=n`` with LightGBM, ``ntree_end=n`` with CatBoost.
 y : array-like, shape (n_samples,)
     Labels: integers, strings, or an ordered categorical. XGBOrdinalClassifier, LGBMOrdinalClassifier,
     HistGradientBoostingOrdinalClassifier, the ensemble and the wrappers take OrdinalLabels as well: several answers a
@@ -181,7 +183,7 @@ n_features_in_ : int
 columns_ : Columns
     Names of the columns and the levels of categories; ``columns_.encode(X)`` is X as the trees read it.
 is_categorical_ : ndarray of bool, shape (n_features,)
-    Which features are categories.
+    Which features are categories; of the native engine None where none is.
 feature_names_in_ : ndarray of object, shape (n_features,)
     Names of the features, if the training had names and all were strings.
 diagnostics_ : dict of str to int

@@ -511,9 +511,11 @@ def signs_of(given: Any, *, name: str) -> Any:
 
 
 def random_numbers(random_state: Seed) -> np.random.RandomState:
-    """Return the generator of ``random_state``; raise ValueError unless it is what scikit-learn takes."""
+    """Return the numbers of ``random_state``; raise ValueError unless scikit-learn takes it, or it is a Generator."""
     from sklearn.utils import check_random_state
 
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
     return check_random_state(random_state)
 
 

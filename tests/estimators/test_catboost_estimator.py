@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from catboost import Pool
+from catboost import CatBoostClassifier, Pool
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
@@ -382,3 +382,19 @@ def test_read_only_sparse_rows(rows):
     sparse = csr_matrix(X)
     sparse.data.setflags(write=False)
     np.testing.assert_array_equal(make_cat().fit(sparse, y).predict_raw(sparse), make_cat().fit(X, y).predict_raw(X))
+
+
+@pytest.mark.parametrize("kind", [CatBoostClassifier, CatBoostOrdinalClassifier])
+def test_weights_are_repeated_rows_but_for_catboosts_penalty_and_cuts(rows, kind):
+    """CatBoost multiplies ``l2_leaf_reg`` by the mean weight, and its cuts do not know weights; ours add nothing."""
+    X, y = np.round(rows[0] * 2) / 2, rows[1]
+    weight = np.arange(len(y)) % 3 + 1
+    options = {"iterations": 20, "depth": 3, "learning_rate": 0.3, "bootstrap_type": "No", "random_strength": 0}
+    options |= {"border_count": 254, "verbose": False, "allow_writing_files": False}
+
+    def found(l2):
+        return kind(l2_leaf_reg=l2, **options).fit(X, y, sample_weight=weight).predict_proba(X)
+
+    repeated = kind(l2_leaf_reg=3.0, **options).fit(X.repeat(weight, axis=0), y.repeat(weight)).predict_proba(X)
+    np.testing.assert_allclose(found(3.0 / weight.mean()), repeated, atol=1e-6)
+    assert np.abs(found(3.0) - repeated).max() > 0.01

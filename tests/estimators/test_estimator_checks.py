@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 SMALL = {"n_estimators": 20, "n_jobs": 1}
+# CatBoost's penalty is multiplied by the mean weight as well: test_catboost_estimator.py.
 WEIGHTS = "the library's cuts depend on how rows are repeated; XGBClassifier fails the same check, ours at times"
 DRAWN = "rows are drawn and held out: scikit-learn's BaggingClassifier fails the same check, and is listed for it"
 

@@ -73,7 +73,7 @@ def test_several_at_once(fit, halves):
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ("mlogloss", ValueError, "must be a function of .* one of .*; got 'mlogloss'$"),
+        ("auc", ValueError, "must be a function of .* one of .*; got 'auc'; 'tau_b'"),
         ("rsp", ValueError, r"must be a function of \(y, proba\), one of .*'qwk', 'rps'.*; got 'rsp'$"),
         (["rps", 5], ValueError, "eval_metric must be a function.*; got 5"),
         (5, ValueError, "eval_metric must be a function.*; got 5"),

@@ -161,7 +161,7 @@ def test_lightgbms_rule_chooses_and_a_warning_says_so(ordinal_data):
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "classifiers.md"
 CLASSIFIERS = [XGBOrdinalClassifier, LGBMOrdinalClassifier, HistGradientBoostingOrdinalClassifier]
 # Of fit, what one host alone has.
-OTHERS = {"self", "X", "y", "verbose", "categorical_feature", "eval_names"}
+OTHERS = {"self", "X", "y", "verbose", "feature_weights", "categorical_feature", "eval_names"}
 
 
 def table():

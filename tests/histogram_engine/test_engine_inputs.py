@@ -141,7 +141,7 @@ def test_counts_beyond_the_cores_integers(data, name):
         ({"gamma": "a"}, TypeError, "gamma"),
         ({"validation_fraction": "a"}, TypeError, "validation_fraction"),
         ({"validation_fraction": np.nan}, ValueError, "validation_fraction"),
-        ({"validation_fraction": None}, TypeError, "validation_fraction"),
+        ({"validation_fraction": True}, TypeError, "validation_fraction"),
         ({"n_iter_no_change": "a"}, TypeError, "n_iter_no_change"),
         ({"n_iter_no_change": 1.5}, TypeError, "n_iter_no_change"),
         ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change"),

@@ -175,8 +175,9 @@ def test_the_page_on_grades_keeps_its_rules():
     assert np.abs(names["migration"].to_numpy() - names["observed"].to_numpy()).max() < 0.1
 
 
+@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning", "ignore:Unknown solver options")  # mord's
 def test_the_page_for_those_who_come_from_other_packages_runs():
-    """Signs, slopes and probabilities are those of OrderedModel; thresholds are, up to one constant."""
+    """Signs, slopes and probabilities are those of OrderedModel, thresholds up to one constant; classes are mord's."""
     names = run_examples(README.parent / "docs" / "how_to" / "from_other_packages.md", at_least=3)
     theirs, ours = names["theirs"], names["ours"]
     slopes = (ours.linear_.contributions(names["at_1"]) - ours.linear_.contributions(names["at_0"]))[0]
@@ -184,6 +185,8 @@ def test_the_page_for_those_who_come_from_other_packages_runs():
     assert (np.sign(slopes) == [1, -1]).all()
     np.testing.assert_allclose(ours.predict_proba_ordered(names["X"]), theirs.predict(names["X"]), atol=1e-3)
     assert np.ptp(ours.thresholds_ - names["their_thresholds"]) < 1e-3
+    assert set(names["agreement"]) == {"LogisticAT", "LogisticIT", "LogisticSE"}
+    assert min(names["agreement"].values()) > 0.999
     assert names["separate"].min() < -0.01
     assert names["moving"].predict_proba(names["far"]).min() >= 0
 
