@@ -110,13 +110,13 @@ NB_MODULE(_core, m) {
     define_margins(m);
     register_sampler(m);
     register_engine(m);
-    // Empty unless they are asked for (threads/region_times.hpp): (phase, shared, begin, end, seconds of each
-    // task).
+    // Empty unless they are asked for (threads/region_times.hpp): (phase, threads, begin, end, wall, seconds
+    // of each task).
     m.def("region_times", [] {
-        std::vector<std::tuple<std::string, bool, double, double, std::vector<float>>> found;
+        std::vector<std::tuple<std::string, int, double, double, double, std::vector<float>>> found;
         if (ordinal::RegionTimes* times = ordinal::RegionTimes::asked())
             for (const ordinal::Region& one : times->take())
-                found.emplace_back(one.phase, one.shared, one.begin, one.end, one.tasks);
+                found.emplace_back(one.phase, one.threads, one.begin, one.end, one.wall, one.tasks);
         return found;
     });
     // Helpers of the thread that makes them, for all passes over rows until they go. They sleep between two

@@ -33,7 +33,7 @@ fit("16 threads", X, y, max_iter=2, n_jobs=16)
 fit("1 thread", X, y, max_iter=2, n_jobs=1)
 fit("few rows", X[:200, :4], y[:200], max_iter=3, n_jobs=16, proportional=True)
 fit("2 threads", X[:, :2], y, max_iter=1, n_jobs=2)
-for n_rows in (16 * 8192, 16 * 8192 + 1):
+for n_rows in (8192, 8193, 100_000):
     score = np.zeros(n_rows, np.float32)
     RowStatistics(AllThreshold(), np.arange(n_rows) % 3, 3, n_threads=4)(score, [-1.0, 1.0])
     regions[f"{n_rows} rows"] = _core.region_times()
@@ -55,6 +55,11 @@ def timed():
 
 
 @pytest.fixture(scope="module")
+def on_threads():
+    return printed(ORDINAL_REGION_TIMES="threads")
+
+
+@pytest.fixture(scope="module")
 def untimed():
     return printed()
 
@@ -62,10 +67,12 @@ def untimed():
 def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model(timed, untimed):
     models, regions = timed
     seen = regions["16 threads"]
-    for phase, _, begin, end, tasks in seen:
+    for phase, threads, begin, end, wall, tasks in seen:
         assert begin <= end, phase
-        assert abs(sum(tasks) - (end - begin)) < 1e-4, phase
-    phases = {phase for phase, shared, *_ in seen if shared}
+        assert wall > 0.0, phase
+        assert 1 <= threads <= max(1, min(16, len(tasks))), phase
+        assert abs(sum(tasks) - (end - begin)) < 2e-4, phase
+    phases = {phase for phase, threads, *_ in seen if threads > 1}
     assert {"histogram in parts", "histogram and scan", "partition", "pass", "bin"} <= phases
     parts = max(len(tasks) for phase, *_, tasks in seen if phase == "histogram in parts")
     assert parts >= 12  # two parts, three blocks, two groups of features
@@ -73,18 +80,32 @@ def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model(time
     assert not any(untimed[1].values())
 
 
-def test_few_rows_are_read_once_and_wake_no_helper(timed):
+def test_few_rows_are_read_once_and_wake_no_helper(timed, on_threads):
     seen = timed[1]["few rows"]
     assert {len(tasks) for phase, *_, tasks in seen if phase == "histogram and scan"} == {1}
-    assert not any(shared for _, shared, *_ in seen)
+    assert {threads for _, threads, *_ in [*seen, *on_threads[1]["few rows"]]} == {1}
 
 
-def test_two_tasks_are_shared_and_a_pass_of_more_than_sixteen_chunks(timed):
+def test_two_tasks_are_shared_and_a_pass_by_no_more_threads_than_it_is_worth(timed):
     of_two = [region for region in timed[1]["2 threads"] if len(region[-1]) == 2]
-    assert {shared for phase, shared, *_ in of_two if phase == "histogram in parts"} == {True}
-    for n_rows, expected in ((16 * 8192, (False, 16)), (16 * 8192 + 1, (True, 17))):
+    assert {threads for phase, threads, *_ in of_two if phase == "histogram in parts"} == {2}
+    for n_rows, expected in ((8192, (1, 1)), (8193, (2, 2)), (100_000, (4, 13))):
         regions = timed[1][f"{n_rows} rows"]
-        assert [(shared, len(tasks)) for phase, shared, *_, tasks in regions if phase == "pass"] == [expected]
+        assert [(threads, len(tasks)) for phase, threads, *_, tasks in regions if phase == "pass"] == [expected]
+    # Eight microseconds each, of the twenty that a thread is worth.
+    moves = [(threads, len(tasks)) for phase, threads, *_, tasks in timed[1]["16 threads"] if phase == "move scores"]
+    assert set(moves) == {(7, 18)}
+
+
+def test_regions_on_their_threads_tell_the_time_of_the_wall_and_who_has_worked(on_threads, untimed):
+    models, regions = on_threads
+    assert models == untimed[0]
+    seen = regions["16 threads"]
+    for phase, threads, begin, end, wall, tasks in seen:
+        assert 1 <= threads <= max(1, min(16, len(tasks))), phase
+        assert end - begin <= wall + 1e-3, phase  # the caller may wait, or be held up
+    assert max(threads for _, threads, *_ in seen) > 1
+    assert {threads for _, threads, *_ in regions["1 thread"]} == {1}
 
 
 def test_counters_of_one_thread_change_no_model(timed, untimed):

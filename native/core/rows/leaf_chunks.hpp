@@ -14,10 +14,10 @@ namespace ordinal {
 // sums of all chunks together stay smaller than the rows, and their number does not depend on n_threads.
 template <class Fill>
 std::vector<double> sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width, int n_threads,
-                                    const Fill& fill, std::int64_t least = 1) {
+                                    const Fill& fill, std::int64_t row_ns = kLanePass.row_ns) {
     const std::int64_t most = std::clamp<std::int64_t>(n_rows / (8 * std::int64_t{n_leaves}), 1, 64);
     const std::int64_t blocks = (n_rows + kLaneBlock - 1) / kLaneBlock;
-    const std::int64_t chunk = std::max<std::int64_t>(16, (blocks + most - 1) / most) * kLaneBlock;
+    const std::int64_t chunk = std::max(kLanePass.rows, (blocks + most - 1) / most * kLaneBlock);
     const std::int64_t n_chunks = (n_rows + chunk - 1) / chunk;
     const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width);
     // A cache line apart: threads write to neighbouring chunks at the same time.
@@ -29,7 +29,7 @@ std::vector<double> sum_leaf_chunks(std::int64_t n_rows, int n_leaves, int width
             fill(c * chunk, std::min(chunk, n_rows - c * chunk),
                  chunks.data() + static_cast<std::size_t>(c) * stride);
         },
-        least);
+        chunk * row_ns);
     std::vector<double> total(chunks.begin(), chunks.begin() + static_cast<std::ptrdiff_t>(size));
     for (std::size_t c = 1; c < static_cast<std::size_t>(n_chunks); ++c)
         for (std::size_t j = 0; j < size; ++j) total[j] += chunks[c * stride + j];

@@ -8,9 +8,6 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kChunk = 8192;
-constexpr std::int64_t kLeast = 16;  // chunks for which a thread is started
-
 // Finds the nearest of some ascending values: by a table of equal cells, each knowing the value nearest to
 // its middle, and by bisection where that value may not be the nearest after all.
 class Nearest {
@@ -53,13 +50,6 @@ class Nearest {
 // The larger one, and NaN if either is.
 inline double worse(double a, double b) { return a >= b || a != a ? a : b; }
 
-template <class Body>
-void over_chunks(std::int64_t n_rows, int n_threads, const Body& body) {
-    parallel_blocks(
-        "leaves of rows", (n_rows + kChunk - 1) / kChunk, n_threads,
-        [&](std::int64_t c) { body(c, c * kChunk, std::min(n_rows, (c + 1) * kChunk)); }, kLeast);
-}
-
 }  // namespace
 
 template <class Real>
@@ -67,19 +57,20 @@ LeafMatch match_leaves(const Real* before, const Real* after, std::int64_t n_row
                        const double* sorted_values, const std::int32_t* order, int n_leaves,
                        std::int32_t* leaves, int n_threads) {
     const Nearest nearest(sorted_values, n_leaves);
-    std::vector<LeafMatch> matches(static_cast<std::size_t>((n_rows + kChunk - 1) / kChunk));
-    over_chunks(n_rows, n_threads, [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
-        LeafMatch match;
-        for (std::int64_t i = begin; i < end; ++i) {
-            const double now = static_cast<double>(after[i]);
-            const double step = now - static_cast<double>(before[i]);
-            const int j = nearest(step);
-            leaves[i] = order[j];
-            match.worst_error = worse(match.worst_error, std::abs(step - sorted_values[j]));
-            match.largest_score = std::max(match.largest_score, std::abs(now));
-        }
-        matches[static_cast<std::size_t>(c)] = match;
-    });
+    std::vector<LeafMatch> matches(static_cast<std::size_t>(kLeafMatch.count(n_rows)));
+    parallel_rows("leaves of rows", n_rows, kLeafMatch, n_threads,
+                  [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
+                      LeafMatch match;
+                      for (std::int64_t i = begin; i < end; ++i) {
+                          const double now = static_cast<double>(after[i]);
+                          const double step = now - static_cast<double>(before[i]);
+                          const int j = nearest(step);
+                          leaves[i] = order[j];
+                          match.worst_error = worse(match.worst_error, std::abs(step - sorted_values[j]));
+                          match.largest_score = std::max(match.largest_score, std::abs(now));
+                      }
+                      matches[static_cast<std::size_t>(c)] = match;
+                  });
     LeafMatch worst;
     for (const LeafMatch& match : matches) {
         worst.worst_error = worse(worst.worst_error, match.worst_error);
@@ -95,9 +86,10 @@ template LeafMatch match_leaves<double>(const double*, const double*, std::int64
 
 void add_leaf_values(const double* raw, const std::int32_t* leaves, const double* values, std::int64_t n_rows,
                      double* sums, int n_threads) {
-    over_chunks(n_rows, n_threads, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) sums[i] = raw[i] + values[leaves[i]];
-    });
+    parallel_rows("leaves of rows", n_rows, kLeafMatch, n_threads,
+                  [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                      for (std::int64_t i = begin; i < end; ++i) sums[i] = raw[i] + values[leaves[i]];
+                  });
 }
 
 }  // namespace ordinal

@@ -10,32 +10,26 @@
 #include "simd/dispatch.hpp"
 
 namespace ordinal {
-namespace {
-
-constexpr std::int64_t kLeast = 8;  // chunks of the lanes for which a thread is started
-
-}  // namespace
 
 LeafSums logit_leaf_sums(const LogitRound& round, const std::int32_t* leaves, int n_leaves,
                          std::int64_t n_rows, int n_threads) {
     const LogitTables tables(round);
     const LeafBlock block = active_instruction_set().leaf_block;
-    return sum_leaf_chunks(
-        n_rows, n_leaves, round.n_thresholds + 2, n_threads,
-        [&](std::int64_t begin, std::int64_t n, double* sums) {
-            AlignedVector<LeafRows> rows(1);
-            std::int32_t some_leaves[kLaneBlock];
-            GatheredRows<float, float> gathered(round, round.rows ? kLaneBlock : 0);
-            for (std::int64_t at = begin; at < begin + n; at += kLaneBlock) {
-                const int here = static_cast<int>(std::min<std::int64_t>(kLaneBlock, begin + n - at));
-                if (round.rows)
-                    block(gathered.take_known(at, here, leaves, some_leaves), tables.constants, some_leaves,
-                          0, here, rows.front(), sums);
-                else
-                    block(round, tables.constants, leaves, at, here, rows.front(), sums);
-            }
-        },
-        kLeast);
+    return sum_leaf_chunks(n_rows, n_leaves, round.n_thresholds + 2, n_threads,
+                           [&](std::int64_t begin, std::int64_t n, double* sums) {
+                               AlignedVector<LeafRows> rows(1);
+                               std::int32_t some_leaves[kLaneBlock];
+                               GatheredRows<float, float> gathered(round, round.rows ? kLaneBlock : 0);
+                               for (std::int64_t at = begin; at < begin + n; at += kLaneBlock) {
+                                   const int here =
+                                       static_cast<int>(std::min<std::int64_t>(kLaneBlock, begin + n - at));
+                                   if (round.rows)
+                                       block(gathered.take_known(at, here, leaves, some_leaves),
+                                             tables.constants, some_leaves, 0, here, rows.front(), sums);
+                                   else
+                                       block(round, tables.constants, leaves, at, here, rows.front(), sums);
+                               }
+                           });
 }
 
 LeafSums link_leaf_sums(const LinkRound& round, const std::int32_t* leaves, int n_leaves, std::int64_t n_rows,
@@ -86,7 +80,7 @@ std::vector<double> leaf_counts(const std::int32_t* leaves, int n_leaves, std::i
         [&](std::int64_t begin, std::int64_t n, double* sums) {
             for (std::int64_t i = begin; i < begin + n; ++i) sums[leaves[i]] += 1.0;
         },
-        kLeast);
+        kLeafCounts.row_ns);
 }
 
 }  // namespace ordinal

@@ -11,8 +11,6 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kChunk = 4096;
-
 inline double score(const LinkRound& round, std::int64_t i) {
     const double f = round.raw64 ? round.raw64[i] : round.raw32[i];
     // Python checks the sums for NaN: an infinite score becomes one.
@@ -152,7 +150,7 @@ void add_rows(const LinkRound& round, std::int64_t begin, std::int64_t n, BlockS
 
 template <class L, bool kMajorized, bool kValue>
 RoundSums run(const LinkRound& round, std::int64_t n_rows, int n_threads) {
-    return sum_chunks(n_rows, kChunk, round.n_thresholds, n_threads,
+    return sum_chunks(n_rows, kLinkPass, round.n_thresholds, n_threads,
                       [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
                           if (!round.rows) return add_rows<L, kMajorized, kValue>(round, begin, n, sums);
                           GatheredRows<double, double> gathered(round, n);

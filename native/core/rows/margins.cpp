@@ -15,9 +15,6 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kChunk = 16 * kMarginBlock;
-constexpr std::int64_t kLeast = 8;  // chunks for which a thread is started
-
 template <class Real>
 double weight_of(const MarginRound<Real>& round, std::int64_t i) {
     return round.weight ? static_cast<double>(round.weight[i]) : 1.0;
@@ -236,18 +233,16 @@ template <class Real>
 RoundSums margin_statistics(const MarginRound<Real>& given, int n_threads) {
     MarginRound<Real> round = given;
     const Runs runs(round);
-    return sum_chunks(
-        round.n_rows, kChunk, round.n_thresholds, n_threads,
-        [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
-            Derivatives<Real> rows(round, round.columns != nullptr);
-            for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
-                const int here = block_size(begin + n - at);
-                run_block(round, at, here, sums, rows);
-                if (round.columns) write_columns(round, at, here, rows.slope(), rows.bend());
-            }
-            if (sums.n_clipped > 0) add_loss_out_of_reach(round, begin, n, sums);
-        },
-        kLeast);
+    return sum_chunks(round.n_rows, kMarginPass, round.n_thresholds, n_threads,
+                      [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+                          Derivatives<Real> rows(round, round.columns != nullptr);
+                          for (std::int64_t at = begin; at < begin + n; at += kMarginBlock) {
+                              const int here = block_size(begin + n - at);
+                              run_block(round, at, here, sums, rows);
+                              if (round.columns) write_columns(round, at, here, rows.slope(), rows.bend());
+                          }
+                          if (sums.n_clipped > 0) add_loss_out_of_reach(round, begin, n, sums);
+                      });
 }
 
 template <class Real>
@@ -280,24 +275,21 @@ std::vector<double> margin_leaf_sums(const MarginRound<Real>& given, const std::
                 }
             }
         },
-        kLeast);
+        kMarginPass.row_ns);
 }
 
 template <class Real>
 void add_leaf_vectors(const Real* scores, const std::int32_t* leaves, const Real* values, std::int64_t n_rows,
                       int n_scores, int n_leaves, Real* sums, int n_threads) {
-    parallel_blocks(
-        "move scores", (n_rows + kChunk - 1) / kChunk, n_threads,
-        [&](std::int64_t c) {
-            const std::int64_t end = std::min(n_rows, (c + 1) * kChunk);
-            for (int k = 0; k < n_scores; ++k) {
-                const Real* of_leaf = values + static_cast<std::int64_t>(k) * n_leaves;
-                const Real* from = scores + k * n_rows;
-                Real* to = sums + k * n_rows;
-                for (std::int64_t i = c * kChunk; i < end; ++i) to[i] = from[i] + of_leaf[leaves[i]];
-            }
-        },
-        kLeast);
+    parallel_rows("move scores", n_rows, kScoreMoves, n_threads,
+                  [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                      for (int k = 0; k < n_scores; ++k) {
+                          const Real* of_leaf = values + static_cast<std::int64_t>(k) * n_leaves;
+                          const Real* from = scores + k * n_rows;
+                          Real* to = sums + k * n_rows;
+                          for (std::int64_t i = begin; i < end; ++i) to[i] = from[i] + of_leaf[leaves[i]];
+                      }
+                  });
 }
 
 #define ORDINAL_INSTANTIATE(Real)                                                                           \

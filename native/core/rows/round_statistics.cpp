@@ -14,10 +14,6 @@
 namespace ordinal {
 namespace {
 
-// Rows of a chunk; chunks have sums of their own, which are added up at the end. A multiple of kLaneBlock.
-constexpr std::int64_t kChunk = 16 * kLaneBlock;
-constexpr std::int64_t kLeast = 16;  // chunks for which a thread is started
-
 // The lanes clip scores to their range around the thresholds. Beyond it every sigma is 0 or 1 and the loss is
 // linear; its slope is the weight of the thresholds on the wrong side. This adds what the loss grows by
 // there.
@@ -78,8 +74,7 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
     const LogitTables tables(round);
     const LogitBlock block = active_instruction_set().logit_block;
     RoundSums total = sum_chunks(
-        n_rows, kChunk, width, n_threads,
-        [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
+        n_rows, kLanePass, width, n_threads, [&](std::int64_t begin, std::int64_t n, BlockSums& sums) {
             AlignedVector<float> lanes(lane_memory(2 * width));
             GatheredRows<float, float> gathered(round, round.rows ? kLaneBlock : 0);
             const auto add = [&](const LogitRound& some, std::int64_t first, std::int64_t n_some) {
@@ -99,8 +94,7 @@ RoundSums logit_statistics(const LogitRound& round, std::int64_t n_rows, int n_t
                 add_lost(some, 0, here);
             }
             if (!round.rows) add_lost(round, begin, n);
-        },
-        kLeast);
+        });
     if (round.loss == Loss::cumulative_link) add_gap_terms(round, n_rows, total);
     return total;
 }

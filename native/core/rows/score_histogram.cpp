@@ -7,8 +7,6 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kChunk = 1 << 17;  // rows, about 0.1 ms
-
 // Two tables alternate: consecutive additions to one bin would wait for each other.
 template <bool weighted, bool some, bool light>
 void fill(const double* scores, const double* weight, const SomeRows& rows, std::int64_t begin,
@@ -36,13 +34,13 @@ auto pick(const SomeRows& rows) {
 std::vector<double> score_histogram(const double* scores, const double* weight, const SomeRows& rows,
                                     const ScoreBins& bins, int n_threads) {
     const std::size_t n_bins = static_cast<std::size_t>(bins.n_bins), size = 4 * n_bins;
-    const std::int64_t n_chunks = (rows.n + kChunk - 1) / kChunk;
-    std::vector<double> chunks(static_cast<std::size_t>(n_chunks) * size, 0.0);
+    std::vector<double> chunks(static_cast<std::size_t>(kScoreHistogram.count(rows.n)) * size, 0.0);
     const auto fill_chunk = weight ? pick<true>(rows) : pick<false>(rows);
-    parallel_blocks("score histogram", n_chunks, n_threads, [&](std::int64_t c) {
-        fill_chunk(scores, weight, rows, c * kChunk, std::min(rows.n, (c + 1) * kChunk), bins,
-                   chunks.data() + static_cast<std::size_t>(c) * size);
-    });
+    parallel_rows("score histogram", rows.n, kScoreHistogram, n_threads,
+                  [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
+                      fill_chunk(scores, weight, rows, begin, end, bins,
+                                 chunks.data() + static_cast<std::size_t>(c) * size);
+                  });
     std::vector<double> total(2 * n_bins, 0.0);
     for (std::size_t from = 0; from < chunks.size(); from += 2) {
         const std::size_t bin = from / 2 % n_bins;

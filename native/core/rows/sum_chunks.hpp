@@ -10,25 +10,22 @@
 
 namespace ordinal {
 
-// Runs fill(begin, n, sums) over chunks of at most `chunk` rows. The result is the same for any n_threads.
+// Runs fill(begin, n, sums) over pieces of the rows. The result is the same for any n_threads.
 template <class Fill>
-RoundSums sum_chunks(std::int64_t n_rows, std::int64_t chunk, int n_thresholds, int n_threads,
-                     const Fill& fill, std::int64_t least = 1) {
-    const std::int64_t n_chunks = (n_rows + chunk - 1) / chunk;
+RoundSums sum_chunks(std::int64_t n_rows, Piece piece, int n_thresholds, int n_threads, const Fill& fill) {
+    const std::int64_t n_chunks = piece.count(n_rows);
     const std::size_t width = static_cast<std::size_t>(n_thresholds);
     // A cache line apart: threads write to neighbouring chunks at the same time.
     const std::size_t stride = 3 * width + 8;
     std::vector<double> arrays(static_cast<std::size_t>(n_chunks) * stride, 0.0);
     std::vector<BlockSums> chunks(static_cast<std::size_t>(n_chunks));
-    parallel_blocks(
-        "pass", n_chunks, n_threads,
-        [&](std::int64_t c) {
-            double* u = arrays.data() + static_cast<std::size_t>(c) * stride;
-            BlockSums sums{u, u + width, u + 2 * width, 0.0, 0, 0};
-            fill(c * chunk, std::min(chunk, n_rows - c * chunk), sums);
-            chunks[static_cast<std::size_t>(c)] = sums;
-        },
-        least);
+    parallel_rows("pass", n_rows, piece, n_threads,
+                  [&](std::int64_t c, std::int64_t begin, std::int64_t end) {
+                      double* u = arrays.data() + static_cast<std::size_t>(c) * stride;
+                      BlockSums sums{u, u + width, u + 2 * width, 0.0, 0, 0};
+                      fill(begin, end - begin, sums);
+                      chunks[static_cast<std::size_t>(c)] = sums;
+                  });
     RoundSums total;
     total.threshold_gradient.assign(width, 0.0);
     total.threshold_hessian.assign(width, 0.0);

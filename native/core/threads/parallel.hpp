@@ -2,6 +2,7 @@
 // is shared with OpenMP, and no state that a fork could break.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -10,6 +11,7 @@
 
 #include "threads/pool.hpp"
 #include "threads/region_times.hpp"
+#include "threads/sizes.hpp"
 
 namespace ordinal {
 
@@ -37,27 +39,13 @@ struct SharedBlocks {
     std::atomic<std::int64_t> next{0}, done{0};
 };
 
-// Calls body(block) for every block in [0, n_blocks). Blocks are handed out on demand, so body must write
-// only to its own block; results summed over blocks in order are then the same for any number of threads.
-// body must not throw. Every thread gets `least` blocks or more. The caller waits for blocks, not for
-// threads: where those of a framework still spin, a helper may not run before milliseconds have passed.
-// phase: what the counters call it.
 template <class Body>
-void parallel_blocks(const char* phase, std::int64_t n_blocks, int n_threads, const Body& body,
-                     std::int64_t least = 1) {
-    if (RegionTimes* times = RegionTimes::asked()) {
-        times->run(phase, n_blocks, n_blocks > least, body);
-        return;
-    }
-    const std::int64_t useful = (n_blocks + least - 1) / least;
-    const std::int64_t wanted = n_threads < useful ? n_threads : useful;
-    const std::shared_ptr<Pool> pool = wanted > 1 ? pool_of_thread().lock() : nullptr;
-    if (pool && pool->n_threads() >= wanted && pool->is_free()) {
-        pool->run(phase, n_blocks, true, body, static_cast<int>(wanted));
-        return;
-    }
+void share_blocks(std::int64_t n_blocks, int n_threads, const Body& body) {
+    const std::shared_ptr<Pool> pool = n_threads > 1 ? pool_of_thread().lock() : nullptr;
+    if (pool && pool->n_threads() >= n_threads && pool->is_free())
+        return pool->share(n_blocks, true, body, n_threads);
     const auto blocks = std::make_shared<SharedBlocks<Body>>(n_blocks, body);
-    for (std::int64_t t = 1; t < wanted; ++t) {
+    for (int t = 1; t < n_threads; ++t) {
         try {
             std::thread([blocks] { blocks->work(); }).detach();
         } catch (const std::exception&) {
@@ -66,6 +54,32 @@ void parallel_blocks(const char* phase, std::int64_t n_blocks, int n_threads, co
     }
     blocks->work();
     while (blocks->done.load(std::memory_order_acquire) < n_blocks) std::this_thread::yield();
+}
+
+// Calls body(block) for every block in [0, n_blocks). Blocks are handed out on demand, so body must write
+// only to its own block; results summed over blocks in order are then the same for any number of threads.
+// body must not throw. block_ns: what a block takes, so that no thread is woken for less than it is worth.
+// The caller waits for blocks, not for threads: where those of a framework still spin, a helper may not run
+// before milliseconds have passed. phase: what the counters call it.
+template <class Body>
+void parallel_blocks(const char* phase, std::int64_t n_blocks, int n_threads, const Body& body,
+                     std::int64_t block_ns = kWorthThread) {
+    const std::int64_t useful =
+        std::clamp<std::int64_t>(n_blocks * block_ns / kWorthThread, 1, std::max<std::int64_t>(n_blocks, 1));
+    const int wanted = static_cast<int>(std::min<std::int64_t>(n_threads, useful));
+    RegionTimes* const times = RegionTimes::asked();
+    if (!times) return share_blocks(n_blocks, wanted, body);
+    times->run(
+        phase, n_blocks, wanted, [&](std::int64_t block, int) { body(block); },
+        [&](const auto& work) { share_blocks(n_blocks, wanted, work); });
+}
+
+// Calls body(piece, begin, end) for the pieces of the rows.
+template <class Body>
+void parallel_rows(const char* phase, std::int64_t n_rows, Piece piece, int n_threads, const Body& body) {
+    parallel_blocks(
+        phase, piece.count(n_rows), n_threads,
+        [&](std::int64_t p) { body(p, p * piece.rows, std::min(n_rows, (p + 1) * piece.rows)); }, piece.ns());
 }
 
 }  // namespace ordinal

@@ -3,6 +3,7 @@
 // and waits for none of them, nor for the condition that they sleep on.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -29,9 +30,9 @@ class Pool {
     // another library's threads take the processors between two regions, it should not look at all.
     static constexpr int kPatience = 4000;
 
-    // Starts fewer helpers where the system gives no more, and none where regions are timed.
+    // Starts fewer helpers where the system gives no more, and none where tasks run in turn to be timed.
     explicit Pool(int n_threads, int patience = kPatience)
-        : patience_(patience), planned_(RegionTimes::asked() ? n_threads : 0) {
+        : patience_(patience), planned_(RegionTimes::in_turn() ? n_threads : 0) {
         if (planned_) return;
         try {
             for (int t = 1; t < n_threads; ++t) helpers_.emplace_back([this, t] { serve(t); });
@@ -69,10 +70,17 @@ class Pool {
     template <class Body>
     void run(const char* phase, std::int64_t n_tasks, bool worth, const Body& body,
              int most = std::numeric_limits<int>::max()) {
-        if (RegionTimes* times = RegionTimes::asked()) {
-            times->run(phase, n_tasks, worth, [&](std::int64_t task) { call(body, task, 0); });
-            return;
-        }
+        RegionTimes* const times = RegionTimes::asked();
+        if (!times) return share(n_tasks, worth, body, most);
+        times->run(
+            phase, n_tasks, worth ? std::min(most, n_threads()) : 1,
+            [&](std::int64_t task, int thread) { call(body, task, thread); },
+            [&](const auto& work) { share(n_tasks, worth, work, most); });
+    }
+
+    // The same without the counters.
+    template <class Body>
+    void share(std::int64_t n_tasks, bool worth, const Body& body, int most) {
         const bool alone = !worth || helpers_.empty() || n_tasks < 2 || n_tasks > kMostTasks ||
                            !owns_helpers() || busy_.exchange(true, std::memory_order_acquire);
         if (alone) {

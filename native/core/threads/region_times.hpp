@@ -1,12 +1,16 @@
-// Counters for benchmarks: when each parallel region began and ended, and the seconds of each of its tasks.
-// With ORDINAL_REGION_TIMES set, when the module is loaded, a region runs its tasks one after another on the
-// calling thread, parted as for the threads that were asked for: what these would take is computed from the
-// tasks. Otherwise a region looks at one pointer.
+// Counters for benchmarks: what each parallel region took, and each of its tasks. They are asked for by the
+// variable ORDINAL_REGION_TIMES, when the module is loaded. "1": a region runs its tasks one after another on
+// the calling thread, parted as for the threads that were asked for: what these would take is computed from
+// the tasks. "threads": regions run as ever, and who has worked is counted. Without it a region looks at one
+// pointer.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <mutex>
 #include <utility>
@@ -16,9 +20,10 @@ namespace ordinal {
 
 struct Region {
     const char* phase = "";
-    bool shared = false;            // among threads; else the caller alone does it, since it is little
+    int threads = 1;                // that worked; in turn: at most so many would
     double begin = 0.0, end = 0.0;  // seconds that the calling thread has run, as Python's time.thread_time
-    std::vector<float> tasks;       // seconds
+    double wall = 0.0;              // seconds from begin to end
+    std::vector<float> tasks;       // seconds of the processor
 };
 
 class RegionTimes {
@@ -29,20 +34,34 @@ class RegionTimes {
         return times;
     }
 
-    // Calls task(i) for every i in [0, n).
-    template <class Task>
-    void run(const char* phase, std::int64_t n, bool shared, const Task& task) {
+    // Whether regions run their tasks one after another.
+    static bool in_turn() { return asked() && asked()->in_turn_; }
+
+    // Calls task(i, thread) for every i in [0, n). share(work) calls work(i, thread) for them, on several
+    // threads if it likes: `most` of them, the caller says.
+    template <class Task, class Share>
+    void run(const char* phase, std::int64_t n, int most, const Task& task, const Share& share) {
         Region region;
+        std::vector<int> who(static_cast<std::size_t>(n));
         region.phase = phase;
-        region.shared = shared && n > 1;
-        region.tasks.reserve(static_cast<std::size_t>(n));
-        region.begin = region.end = now();
-        for (std::int64_t i = 0; i < n; ++i) {
-            task(i);
-            const double after = now();
-            region.tasks.push_back(static_cast<float>(after - region.end));
-            region.end = after;
-        }
+        region.tasks.resize(who.size());
+        const auto timed = [&](std::int64_t i, int thread = 0) {
+            const double before = processor_seconds();
+            task(i, thread);
+            region.tasks[static_cast<std::size_t>(i)] = static_cast<float>(processor_seconds() - before);
+            who[static_cast<std::size_t>(i)] = number_of_thread();
+        };
+        region.begin = processor_seconds();
+        const double begin = wall_seconds();
+        if (in_turn_)
+            for (std::int64_t i = 0; i < n; ++i) timed(i);
+        else
+            share(timed);
+        region.wall = wall_seconds() - begin;
+        region.end = processor_seconds();
+        std::sort(who.begin(), who.end());
+        const std::int64_t worked = std::unique(who.begin(), who.end()) - who.begin();
+        region.threads = std::max(1, static_cast<int>(in_turn_ ? std::min<std::int64_t>(most, n) : worked));
         std::lock_guard<std::mutex> lock(mutex_);
         regions_.push_back(std::move(region));
     }
@@ -54,17 +73,30 @@ class RegionTimes {
     }
 
   private:
+    RegionTimes() : in_turn_(std::strcmp(std::getenv("ORDINAL_REGION_TIMES"), "threads") != 0) {}
+
+    static double wall_seconds() {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    }
+
     // Of the thread, so that other work on the machine does not count.
-    static double now() {
+    static double processor_seconds() {
 #if defined(CLOCK_THREAD_CPUTIME_ID)
         timespec time;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
         return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 #else
-        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+        return wall_seconds();
 #endif
     }
 
+    static int number_of_thread() {
+        static std::atomic<int> next{0};
+        static thread_local const int number = next++;
+        return number;
+    }
+
+    const bool in_turn_;
     std::mutex mutex_;
     std::vector<Region> regions_;
 };

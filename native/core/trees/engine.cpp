@@ -14,7 +14,6 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kBlockRows = 1 << 14;
 constexpr int kStrideUnit = 8;
 constexpr std::int32_t kUnknown = -1;  // leaf of a row
 constexpr int kFewest = 4;             // columns: a row has a multiple of them
@@ -79,9 +78,8 @@ void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
             wide.push_back(padded_cuts<double>(feature));
     }
     const BinColumn bin_column = active_instruction_set().bin_column;
-    const std::int64_t block_rows = 1 << 12;
-    const std::int64_t n_blocks = (X.n_rows + block_rows - 1) / block_rows;
-    pool_->run("bin", n_blocks, X.n_rows * X.n_features > (1 << 14), [&](std::int64_t block) {
+    const std::int64_t n_blocks = (X.n_rows + kBinBlock - 1) / kBinBlock;
+    pool_->run("bin", n_blocks, X.n_rows * X.n_features > kWorthValues, [&](std::int64_t block) {
         for (int f = 0; f < X.n_features; ++f) {
             BinTask task;
             task.is_float32 = X.is_float32;
@@ -89,8 +87,8 @@ void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
             task.values = X.is_float32 ? static_cast<const void*>(static_cast<const float*>(X.data) + start)
                                        : static_cast<const void*>(static_cast<const double*>(X.data) + start);
             task.step = X.row_step;
-            task.begin = block * block_rows;
-            task.end = std::min(X.n_rows, task.begin + block_rows);
+            task.begin = block * kBinBlock;
+            task.end = std::min(X.n_rows, task.begin + kBinBlock);
             task.cuts = X.is_float32 ? static_cast<const void*>(narrow[static_cast<std::size_t>(f)].data())
                                      : static_cast<const void*>(wide[static_cast<std::size_t>(f)].data());
             task.column = column_bins_.data() + f * data_.n_rows + first_row;
@@ -120,11 +118,11 @@ Tree Engine::grow(const typename Criterion::Input& input, const GrowthLimits& li
     histograms_->begin(statistics_.data(), layout_, features, rows, n_rows);
     Tree tree = Grower<Criterion>(*histograms_, input, limits, rules).grow(rows, n_rows);
     if (rows)
-        pool_->run("note leaves", (data_.n_rows + kBlockRows - 1) / kBlockRows, data_.n_rows >= kBlockRows,
-                   [&](std::int64_t block) {
-                       const std::int64_t begin = block * kBlockRows;
+        pool_->run("note leaves", (data_.n_rows + kEngineBlock - 1) / kEngineBlock,
+                   data_.n_rows >= kEngineBlock, [&](std::int64_t block) {
+                       const std::int64_t begin = block * kEngineBlock;
                        std::fill(leaf_of_row + begin,
-                                 leaf_of_row + std::min(data_.n_rows, begin + kBlockRows), kUnknown);
+                                 leaf_of_row + std::min(data_.n_rows, begin + kEngineBlock), kUnknown);
                    });
     note_leaves(tree, leaf_of_row);
     if (rows) find_leaves(tree, leaf_of_row);
@@ -140,7 +138,7 @@ ORDINAL_CRITERIA(ORDINAL_GROW)
 
 // The rows of the tree, which lie in its leaves.
 void Engine::note_leaves(const Tree& tree, std::int32_t* leaf_of_row) {
-    pool_->run("note leaves", static_cast<std::int64_t>(tree.nodes.size()), data_.n_rows >= kBlockRows,
+    pool_->run("note leaves", static_cast<std::int64_t>(tree.nodes.size()), data_.n_rows >= kEngineBlock,
                [&](std::int64_t index) {
                    const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
                    if (node.feature >= 0) return;
@@ -154,14 +152,14 @@ void Engine::note_leaves(const Tree& tree, std::int32_t* leaf_of_row) {
 // first-level cache.
 void Engine::find_leaves(const Tree& tree, std::int32_t* leaf_of_row) {
     const ListUnknown list_unknown = active_instruction_set().list_unknown;
-    const std::size_t room = static_cast<std::size_t>(kBlockRows + kPastList);
+    const std::size_t room = static_cast<std::size_t>(kEngineBlock + kPastList);
     std::vector<std::uint32_t> lists(2 * room * static_cast<std::size_t>(pool_->n_threads()));
-    pool_->run("find leaves", (data_.n_rows + kBlockRows - 1) / kBlockRows, data_.n_rows >= kBlockRows,
+    pool_->run("find leaves", (data_.n_rows + kEngineBlock - 1) / kEngineBlock, data_.n_rows >= kEngineBlock,
                [&](std::int64_t block, int thread) {
                    std::uint32_t* rows = lists.data() + 2 * room * static_cast<std::size_t>(thread);
-                   const std::int64_t begin = block * kBlockRows;
+                   const std::int64_t begin = block * kEngineBlock;
                    const std::int64_t n =
-                       list_unknown(leaf_of_row + begin, std::min(kBlockRows, data_.n_rows - begin),
+                       list_unknown(leaf_of_row + begin, std::min(kEngineBlock, data_.n_rows - begin),
                                     static_cast<std::uint32_t>(begin), rows);
                    pass_down(tree, rows, rows + room, n, leaf_of_row);
                });
@@ -196,17 +194,17 @@ void Engine::pass_down(const Tree& tree, std::uint32_t* rows, std::uint32_t* rig
 template <class Work>
 void Engine::over_light(const std::uint32_t* rows, const std::uint8_t* light, std::int64_t n,
                         const Work& work) {
-    constexpr std::int64_t kListed = 1 << 10, kAhead = 16;
+    constexpr std::int64_t kAhead = 16;
     const std::int64_t width = layout_.width();
     before_.resize(static_cast<std::size_t>(n * width));
-    pool_->run("weigh rows", (n + kListed - 1) / kListed, n >= kBlockRows, [&](std::int64_t block) {
-        std::uint32_t listed[kListed + 1];
+    pool_->run("weigh rows", (n + kListBlock - 1) / kListBlock, n >= kEngineBlock, [&](std::int64_t block) {
+        std::uint32_t listed[kListBlock + 1];
         std::int64_t n_light = 0;
-        for (std::int64_t i = block * kListed; i < std::min(n, (block + 1) * kListed); ++i) {
+        for (std::int64_t i = block * kListBlock; i < std::min(n, (block + 1) * kListBlock); ++i) {
             listed[n_light] = rows[i];
             n_light += light[i];
         }
-        float* before = before_.data() + block * kListed * width;
+        float* before = before_.data() + block * kListBlock * width;
         for (std::int64_t i = 0; i < n_light; ++i, before += width) {
             fetch(statistics_.data() + std::int64_t{listed[std::min(i + kAhead, n_light - 1)]} * width);
             work(statistics_.data() + std::int64_t{listed[i]} * width, before);
@@ -235,7 +233,7 @@ void Engine::unweigh(const std::uint32_t* rows, const std::uint8_t* light, std::
 std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_leaves,
                                       const std::uint32_t* rows, std::int64_t n_rows) {
     // Blocks depend on the number of rows alone, and are added in order: the same sums for any thread count.
-    const std::int64_t block_rows = std::max<std::int64_t>(kBlockRows, n_rows / 64 + 1);
+    const std::int64_t block_rows = std::max<std::int64_t>(kEngineBlock, n_rows / 64 + 1);
     const std::int64_t n_blocks = (n_rows + block_rows - 1) / block_rows;
     const std::size_t size = static_cast<std::size_t>(n_leaves) * static_cast<std::size_t>(width());
     std::vector<double> blocks(static_cast<std::size_t>(n_blocks) * size, 0.0);

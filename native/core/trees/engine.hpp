@@ -8,6 +8,7 @@
 #include "criteria/limits.hpp"
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
+#include "threads/sizes.hpp"
 #include "trees/leaf_histograms.hpp"
 #include "trees/node_features.hpp"
 #include "trees/row_layout.hpp"

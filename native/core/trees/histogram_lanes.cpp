@@ -4,6 +4,7 @@
 // features here, so none waits for the one before, and gathered rows are read once.
 #include <cstddef>
 
+#include "simd/fetch.hpp"
 #include "simd/lanes.hpp"
 #include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
@@ -41,9 +42,23 @@ struct Row {
 #endif
 };
 
-// Adds lanes first_lane..first_lane + kWidth - 1 of rows begin..end-1 to `scratch`.
-template <int kWidth, bool kGathered, bool kConsecutive>
-void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std::int64_t end) {
+// The last line that some rows may reach with n bytes, counted in bytes from their first: 0 where all of them
+// are in one. They begin `step` bytes apart, at multiples of a power of two, which no two lines share.
+inline std::size_t last_line(const void* first, std::size_t n, std::size_t step) {
+    const std::size_t lowest = step & (~step + 1), unit = lowest < kLine ? lowest : kLine;
+    return (reinterpret_cast<std::uintptr_t>(first) % unit + n - 1) / unit * unit;
+}
+
+// Fetches all lines: one that is not costs as much as the row's additions.
+inline void fetch_lines(const std::uint8_t* row, std::size_t last) {
+    for (std::size_t at = 0; at < last; at += kLine) fetch(row + at);
+    fetch(row + last);
+}
+
+// See add_rows(). kOneLine: no row's bins reach a second line, which needs no loop.
+template <int kWidth, bool kGathered, bool kConsecutive, bool kOneLine>
+void add_fetched(const HistogramTask& task, int first_lane, std::int64_t begin, std::int64_t end,
+                 [[maybe_unused]] std::size_t last_bins) {
     constexpr std::size_t kStep = static_cast<std::size_t>(kSlots) * kWidth;
     constexpr int kTogether = 8;  // features whose places are found with constant offsets
     const int n_features = task.n_features;
@@ -58,11 +73,15 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
     const std::int64_t ahead =
         wanted < kFewestAhead ? kFewestAhead : (wanted > kMostAhead ? kMostAhead : wanted);
     const std::int64_t last_fetch = task.end - 1;
+    const std::size_t before = kConsecutive ? 0 : static_cast<std::size_t>(features[0]);
     for (std::int64_t i = begin; i < end; ++i) {
         const std::size_t r = kGathered ? rows[i] : static_cast<std::size_t>(i);
         if (kGathered) {
             const std::size_t later = rows[i + ahead < last_fetch ? i + ahead : last_fetch];
-            fetch(first_bin + later * stride);
+            if (kOneLine)
+                fetch(first_bin + (later * stride + before));
+            else
+                fetch_lines(first_bin + (later * stride + before), last_bins);
             fetch(statistics + later * width);
         }
         const Row<kWidth> row(statistics + r * width);
@@ -92,6 +111,17 @@ void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std
             to += kStep;
         }
     }
+}
+
+// Adds lanes first_lane..first_lane + kWidth - 1 of rows begin..end-1 to `scratch`.
+template <int kWidth, bool kGathered, bool kConsecutive>
+void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std::int64_t end) {
+    const std::int32_t first = task.features[0], last = task.features[task.n_features - 1];
+    const std::size_t last_bins = last_line(task.bins + first, static_cast<std::size_t>(last - first + 1),
+                                            static_cast<std::size_t>(task.stride));
+    last_bins == 0
+        ? add_fetched<kWidth, kGathered, kConsecutive, true>(task, first_lane, begin, end, last_bins)
+        : add_fetched<kWidth, kGathered, kConsecutive, false>(task, first_lane, begin, end, last_bins);
 }
 
 template <int kWidth>

@@ -11,8 +11,7 @@
 namespace ordinal {
 namespace {
 
-constexpr int kGroup = 32;  // features whose float32 histograms one thread fills together
-constexpr std::int64_t kPartitionBlock = 1 << 13;
+constexpr int kGroup = 32;    // features whose float32 histograms one thread fills together
 constexpr int kRowsCost = 6;  // to read a row for a group of features costs what so many features do
 
 // Whose turn it is among the blocks of a chain, which are added to one histogram in their order. On a cache

@@ -9,6 +9,7 @@
 
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
+#include "threads/sizes.hpp"
 #include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
 #include "trees/tree.hpp"
@@ -110,8 +111,6 @@ class LeafHistograms {
     std::int64_t partition(const TreeNode& node);
 
   private:
-    static constexpr std::int64_t kWorthRows = 4096;  // below, waking threads costs more than it saves
-    static constexpr std::int64_t kWorthSums = 1 << 14;
     static constexpr std::int64_t kFewToRead = 1024;
     static constexpr int kFewColumns = 64;
     static constexpr std::int64_t kSmallHistogram = 1 << 19;  // numbers

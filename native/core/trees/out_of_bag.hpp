@@ -18,11 +18,11 @@ struct ForestSums {
 inline void add_tree_of_forest(const std::int32_t* leaf_of_row, const double* value, std::int64_t n_rows,
                                const std::uint32_t* outside, std::int64_t n_outside, const ForestSums& sums,
                                int n_threads) {
-    constexpr std::int64_t kBlock = 1 << 14;
     const auto over = [&](std::int64_t n, const auto& add) {
-        parallel_blocks("add to forest", (n + kBlock - 1) / kBlock, n_threads, [&](std::int64_t block) {
-            for (std::int64_t i = block * kBlock; i < std::min(n, (block + 1) * kBlock); ++i) add(i);
-        });
+        parallel_rows("add to forest", n, kForestSums, n_threads,
+                      [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+                          for (std::int64_t i = begin; i < end; ++i) add(i);
+                      });
     };
     over(n_rows, [&](std::int64_t row) { sums.total[row] += value[leaf_of_row[row]]; });
     over(n_outside, [&](std::int64_t i) {

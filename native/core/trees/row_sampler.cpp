@@ -12,10 +12,8 @@
 namespace ordinal {
 namespace {
 
-constexpr std::int64_t kBlock = 64 * kBatch;  // rows
-constexpr std::int64_t kLeast = 2;            // blocks for which a thread is started
-constexpr double kDeviations = 4.0;           // half the range in which a limit is looked for
-constexpr std::int64_t kGlanced = 4096;       // rows that tell where the limit of the gradients lies about
+constexpr double kDeviations = 4.0;      // half the range in which a limit is looked for
+constexpr std::int64_t kGlanced = 4096;  // rows that tell where the limit of the gradients lies about
 
 // What numbers are drawn for.
 enum Stream : std::uint64_t { kRows, kOthers, kTies };
@@ -33,12 +31,12 @@ std::uint64_t at_share(double share) {
 // Calls work(begin, n) for the batches of a block.
 template <class Work>
 void over_batches(std::int64_t block, std::int64_t n_rows, const Work& work) {
-    const std::int64_t end = std::min(n_rows, (block + 1) * kBlock);
-    for (std::int64_t begin = block * kBlock; begin < end; begin += kBatch)
+    const std::int64_t end = std::min(n_rows, (block + 1) * kDraw.rows);
+    for (std::int64_t begin = block * kDraw.rows; begin < end; begin += kBatch)
         work(begin, std::min(kBatch, end - begin));
 }
 
-std::int64_t n_blocks(std::int64_t n_rows) { return (n_rows + kBlock - 1) / kBlock; }
+std::int64_t n_blocks(std::int64_t n_rows) { return kDraw.count(n_rows); }
 
 // Where each block begins in a list of them all.
 std::vector<std::int64_t> starts(const std::vector<std::int64_t>& sizes) {
@@ -104,7 +102,7 @@ RowSampler::Limit RowSampler::limit_of(std::int64_t n_below, std::uint64_t low, 
                 between[b].insert(between[b].end(), found, found + n_found);
             });
         },
-        kLeast);
+        kDraw.ns());
     std::vector<std::uint64_t> all;
     for (const auto& some : between) all.insert(all.end(), some.begin(), some.end());
     const std::int64_t place =
@@ -150,7 +148,7 @@ void RowSampler::draw(std::int64_t n_drawn, std::uint64_t seed, std::uint64_t it
             std::uint32_t found[kBatch + kBeyond];
             const std::int64_t before = start[static_cast<std::size_t>(block)];
             std::uint32_t *inside = rows_.data() + before,
-                          *outside = outside_.data() + (block * kBlock - before);
+                          *outside = outside_.data() + (block * kDraw.rows - before);
             over_batches(block, n_rows_, [&](std::int64_t begin, std::int64_t n) {
                 numbers(begin, n, buffer);
                 const auto list = [&](std::uint64_t below, std::uint32_t* to) {
@@ -163,7 +161,7 @@ void RowSampler::draw(std::int64_t n_drawn, std::uint64_t seed, std::uint64_t it
                 outside = list(kNever - limit.number + 1, outside);
             });
         },
-        kLeast);
+        kDraw.ns());
 }
 
 double RowSampler::draw_by_gradients(const float* columns, int width, int n_gradients, double top_rate,
@@ -177,14 +175,14 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
     parallel_blocks(
         "draw", n_blocks(n_rows_), n_threads,
         [&](std::int64_t block) {
-            const std::int64_t begin = block * kBlock, end = std::min(n_rows_, begin + kBlock);
+            const std::int64_t begin = block * kDraw.rows, end = std::min(n_rows_, begin + kDraw.rows);
             over_eligible(begin, end, [&](std::int64_t first, std::int64_t n_here, std::int64_t place) {
                 with_hessian[static_cast<std::size_t>(block)] +=
                     set.number_by_size(columns + first * width, width, n_gradients, of_ties, place, n_here,
                                        by_size_.data() + first);
             });
         },
-        kLeast);
+        kDraw.ns());
     const std::int64_t n = std::accumulate(with_hessian.begin(), with_hessian.end(), std::int64_t{0});
     const auto share_of = [n](double rate) {
         return std::max<std::int64_t>(1, std::llrint(rate * static_cast<double>(n)));
@@ -240,7 +238,7 @@ double RowSampler::draw_by_gradients(const float* columns, int width, int n_grad
                 to += n_found;
             });
         },
-        kLeast);
+        kDraw.ns());
     return static_cast<double>(n - n_top) / static_cast<double>(n_others);
 }
 
