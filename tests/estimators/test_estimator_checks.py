@@ -70,7 +70,8 @@ MEMBERS = [
 
 
 @scikit_learn_checks(
-    [OrdinalEnsembleClassifier(MEMBERS, n_bags=1, decision_rule="mode")], expected_failed_checks=expected_failures
+    [OrdinalEnsembleClassifier(MEMBERS, n_bags=1, subsample=0.8, decision_rule="mode")],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks_of_an_ensemble(estimator, check):
     check(estimator)

@@ -1,17 +1,12 @@
 """Distributions of numbers: OrdinalDistributionRegressor beside quantile losses and families of distributions.
 
     ORDINAL_DATA=folder python benchmarks/claims/accuracy/distributions.py [--minutes 60] [--methods NAME ...]
-    ... --methods "quantile forest" --seeds 3 --results benchmarks/results/distributions_forest_runs.csv
     python benchmarks/claims/accuracy/distributions.py --tables
 
 The sixteen regression sets, uncut, and six with heaps, skew or counts. Every rival finds its number of rounds, and one
 of two sizes of its trees, on a fifth of the rows, and is trained again on all of them; ours are called without
 arguments. Seconds are the processor's, one thread. Runs are kept in results/distributions_runs.csv: run again to
 continue. Needs ngboost and quantile-forest beside the benchmarks' own packages.
-
-Three rivals were measured before they were as here: the forest chose between leaves of 3 and 15 rows, NGBoost had half
-as many rounds, and scikit-learn's last fits held out a tenth of the rows. Delete their rows to measure them anew. The
-second line measures the forest as it is here beside these, on few partitions.
 """
 
 from __future__ import annotations
@@ -376,41 +371,22 @@ def tables() -> Iterator[tuple[str, str, list[Row]]]:
 
 
 def forest_rows() -> list[Row]:
-    """Return the forest that may choose its own default, one row to a leaf, beside the native one and the other forest.
-
-    On the partitions where it was measured.
-    """
-    first, everything = "ours, native", _runs()
-    by = ["data", "seed"]
-    crps = pd.DataFrame(
-        {
-            "own default too": _runs(f"{NAME}_forest").set_index(by)["crps"],
-            "3 and 15": everything[everything["method"] == FOREST].set_index(by)["crps"],
-            first: everything[everything["method"] == first].set_index(by)["crps"],
-        }
-    ).dropna()
+    """Return the forest beside the native one, on sets of few rows and of more."""
+    crps = _means()["crps"].unstack("method")
+    logs = np.log(crps[FOREST] / crps["ours, native"])
     few = [name for name in SETS if len(SETS[name]()) <= FEW_ROWS]
     rows = []
     for kind, names in (("the sixteen", tuple(SIXTEEN)), ("the six", tuple(SIX))):
-        for words, some in ((f"at most {FEW_ROWS:,} rows", True), ("more rows", False)):
-            of_sets = crps[[data in names and (data in few) == some for data in crps.index.get_level_values("data")]]
+        for words, is_few in ((f"at most {FEW_ROWS:,} rows", True), ("more rows", False)):
+            of_sets = logs[[name in names and (name in few) == is_few for name in logs.index]]
             if of_sets.empty:
                 continue
-            means = of_sets.groupby("data").mean()
-            logs = np.log(means[["own default too", "3 and 15"]].div(means[first], axis=0))
-            logs = logs.groupby(ROWS_FROM.get).mean()
-            low, high = ratio_interval(np.exp(logs["own default too"]))
+            of_sets = of_sets.groupby(ROWS_FROM.get).mean()
+            low, high = ratio_interval(np.exp(of_sets))
             between = f" [{low:.3f}, {high:.3f}]" if np.isfinite(low) else ""
-            rows.append(
-                {
-                    "sets": f"{kind}, {words}",
-                    "run": len(means),
-                    "partitions": int(of_sets.groupby("data").size().min()),
-                    "1, 3 and 15 / native": f"{np.exp(logs['own default too'].mean()):.3f}{between}",
-                    "3 and 15 / native": f"{np.exp(logs['3 and 15'].mean()):.3f}",
-                    "native lower on": f"{int((logs['own default too'] > 0).sum())} of {len(logs)}",
-                }
-            )
+            lower = f"{int((of_sets > 0).sum())} of {len(of_sets)}"
+            ratio = f"{np.exp(of_sets.mean()):.3f}{between}"
+            rows.append({"sets": f"{kind}, {words}", "forest / native": ratio, "native lower on": lower})
     return rows
 
 
@@ -419,18 +395,12 @@ def write_tables() -> None:
     note = (
         f"At most {MOST_ROWS:,} rows to train and {MOST_TEST:,} to test on. CRPS: twice the mean quantile loss at 99 "
         "levels; ratios are geometric means over the sets, of which those that share rows count once (16). p: of the "
-        "signed-rank test that the native one is lower. The forest chose between leaves of 3 and 15 rows, without its "
-        "default of 1. Seconds are the processor's, one thread, search included."
+        "signed-rank test that the native one is lower. Seconds are the processor's, one thread, search included."
     )
     for name, title, rows in tables():
         report.write(name, title, rows, note, runs)
-    note = (
-        "CRPS of the forest that chooses its leaves by the fifth that is held out, over the native one's, on the same "
-        "partitions: geometric mean over the sets [its interval]."
-    )
-    name = f"{NAME}_forest"
-    title = "Distributions of numbers, the forest's own default among its choices"
-    report.write(name, title, forest_rows(), note, report.RESULTS / f"{name}_runs.csv")
+    note = "CRPS of the quantile forest over the native one's: geometric mean over the sets [its interval]."
+    report.write(f"{NAME}_forest", "Distributions of numbers, the quantile forest", forest_rows(), note, runs)
 
 
 def main() -> None:

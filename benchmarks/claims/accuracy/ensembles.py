@@ -75,7 +75,7 @@ ENSEMBLES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "2 ordinal, 2 multiclass, not trained again": ([ORDINAL_MEMBER, MULTICLASS_MEMBER], {"n_bags": 2, "refit": False}),
 }
 METHODS = (SHARES, ONE, PLAIN, *ENSEMBLES)
-SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, SIZES, BLEND, RIVAL)
+SHIPPED = (SHARES, ONE, PLAIN, DEFAULT, RIVAL)
 
 
 def _one_multiclass(train: tuple[Any, Any], X_test: Any, n_classes: int) -> tuple[Any, int]:
