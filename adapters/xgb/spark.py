@@ -177,7 +177,8 @@ def _on_slots(dataset: DataFrame, n_workers: int | None) -> DataFrame:
     if n_workers is None:
         return dataset.coalesce(max(n_slots, 1))
     if n_workers > n_slots:
-        raise ValueError(f"num_workers must be at most the {n_slots} task(s) that can run at once; got {n_workers}")
+        given = f"num_workers (in train n_workers) must be at most the {n_slots} task(s) that can run at once"
+        raise ValueError(f"{given}; got {n_workers}")
     return dataset.repartition(n_workers)
 
 

@@ -170,12 +170,8 @@ class Host(ABC):
 
     def resolved_params(self, model: Estimator) -> tuple[Params, list[str]]:
         """Return the parameters by one name each, and warnings of those that are not used."""
-        kept, unused, others, same = (
-            constructor_arguments(model),
-            list[str](),
-            model._host_params,
-            self.parameter_names.same,
-        )
+        kept, unused = constructor_arguments(model), list[str]()
+        others, same = model._host_params, self.parameter_names.same
         if not others:
             return kept, unused
         values = kept | {name: value for name, value in others.items() if name not in chain(*same.values())}

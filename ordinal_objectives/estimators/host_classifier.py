@@ -283,7 +283,7 @@ class HostClassifier(OrdinalClassifier):
 
     def asked_threads(self) -> int | None:
         """Return the number of threads that was asked for, by any name."""
-        return self._resolved_params()["n_jobs"]
+        return self._resolved_params()["n_jobs"] if self._host_params else self.n_jobs
 
     @property
     def threshold_history_(self) -> FloatArray:
