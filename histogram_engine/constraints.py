@@ -9,6 +9,7 @@ sorted keep what the leaves have.
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,7 +94,10 @@ def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[i
         if given == NONE:
             return [[i] for i in range(n_features)]
         return [[i, j] for i in range(n_features) for j in range(i + 1, n_features)] or [[0]]
-    groups = [sorted({_number_of(one, n_features, numbers, "interaction_cst") for one in group}) for group in given]
+    groups = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(group, Iterable) and not isinstance(group, str) for group in groups):
+        raise ValueError(f"interaction_cst must be a list of groups of features, such as [[0, 1], [2]]; got {given!r}")
+    groups = [sorted({_number_of(one, n_features, numbers, "interaction_cst") for one in group}) for group in groups]
     others = sorted(set(range(n_features)) - {one for group in groups for one in group})
     return [*groups, others] if others else groups
 

@@ -120,16 +120,21 @@ def for_early_stopping(results: list[Result]) -> list[Result]:
     ]
 
 
-def eval_metrics(eval_metric: object, n_classes: int, decide: Decide) -> list[EvalMetric]:
-    """Return ``eval_metric``, one or several, as metrics; see :class:`EvalMetric` for what is raised.
+def eval_metrics(given: Iterable[object], n_classes: int, decide: Decide) -> list[EvalMetric]:
+    """Return values of ``eval_metric``, each one or several, as metrics; see :class:`EvalMetric` for what is raised.
 
-    "None" is LightGBM's word for none.
+    One that is given twice counts once. "None" is LightGBM's word for none.
     """
-    if eval_metric is None or (isinstance(eval_metric, str) and eval_metric.lower() in ("none", "")):
-        return []
-    if callable(eval_metric) or isinstance(eval_metric, str) or not isinstance(eval_metric, Iterable):
-        return [EvalMetric(eval_metric, n_classes, decide)]
-    return [EvalMetric(metric, n_classes, decide) for metric in eval_metric]
+    asked = list[Any]()
+    for some in given:
+        is_one = callable(some) or isinstance(some, str) or not isinstance(some, Iterable)
+        asked += [one for one in ([some] if is_one else some) if one not in asked]
+    none = (None, "none", "")
+    return [
+        EvalMetric(one, n_classes, decide)
+        for one in asked
+        if (one.lower() if isinstance(one, str) else one) not in none
+    ]
 
 
 def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from os import PathLike
 from typing import Any
 
@@ -228,9 +228,9 @@ class CatBoostHost(Host):
         n_trained, names = len(booster.feature_names_), self.names_in(booster)
         check_same_columns("init_model", n_trained, model.n_features_in_, names, model._names())
 
-    def columns_in(self, booster: CatBoost) -> Columns:
-        """Return the columns of a booster, whose levels only CatBoost knows."""
-        return Columns(len(booster.feature_names_))
+    def columns_in(self, booster: CatBoost, levels: Mapping[int, list[Level]] | None = None) -> Columns:
+        """Return the columns of a booster with some levels; those of its training only CatBoost knows."""
+        return Columns(len(booster.feature_names_), levels or {})
 
     def names_in(self, booster: CatBoost) -> list[str] | None:
         """Return the names of the columns of a training, numbers as text; None where CatBoost made them up."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -14,7 +14,7 @@ from ordinal_objectives import tables
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks, prediction
 from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, first_rates, schedules, train_spec
 from ordinal_objectives.adapters.training import bind_labels, labels_of
-from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
+from ordinal_objectives.aliases import Estimator, FloatArray, Level, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames
 from ordinal_objectives.estimators.held_out import Choices, Rates, Rows, Tried, is_auto, smallest_leaf
@@ -118,6 +118,8 @@ class LightGBMHost(Host):
             sets.append(lightgbm.Dataset(X, part.codes, weight=part.weight, init_score=part.start, **options))
             if part.labels is not None:
                 bind_labels(sets[-1], part.labels)
+        # LightGBM sees codes; its own predictions of frames read them by these levels, in the order of the columns.
+        sets[0].pandas_categorical = [list(model.columns_.levels[place]) for place in sorted(model.columns_.levels)]
         return sets
 
     def prediction_data(self, model: Estimator, X: Table) -> Table:
@@ -172,19 +174,19 @@ class LightGBMHost(Host):
         booster = lgbm_booster.as_booster(model)
         return booster, lgbm_booster.threshold_record(booster)
 
-    def columns_in(self, booster: lightgbm.Booster) -> Columns:
-        """Return the columns of a booster with the levels that LightGBM keeps."""
-        if not booster.pandas_categorical:
-            return Columns(booster.num_feature())
+    def columns_in(self, booster: lightgbm.Booster, levels: Mapping[int, list[Level]] | None = None) -> Columns:
+        """Return the columns of a booster with some levels; None for those that LightGBM keeps."""
+        if levels is not None or not booster.pandas_categorical:
+            return Columns(booster.num_feature(), levels or {})
         names, infos = booster.feature_name(), booster.dump_model(num_iteration=1)["feature_infos"]
         places = [place for place, name in enumerate(names) if infos.get(name, {}).get("values")]
-        levels = booster.pandas_categorical
-        if len(levels) != len(places):
+        kept = booster.pandas_categorical
+        if len(kept) != len(places):
             raise ValueError(
-                f"the model must say which columns its {len(levels)} lists of levels belong to; {len(places)} of its "
+                f"the model must say which columns its {len(kept)} lists of levels belong to; {len(places)} of its "
                 f"columns hold categories of more than one value"
             )
-        return Columns(len(names), dict(zip(places, levels, strict=True)))
+        return Columns(len(names), dict(zip(places, kept, strict=True)))
 
     def names_in(self, booster: lightgbm.Booster) -> list[str] | None:
         """Return the names of columns that the training had."""

@@ -78,6 +78,9 @@ PREDICT_HINTS = {
     "pred_leaf": "booster_.predict(..., pred_leaf=True) returns the leaves",
     "pred_contrib": "booster_.predict(..., pred_contrib=True) and inspection.shap_values explain the score",
     "validate_features": "names of columns are compared",
+    "predict_disable_shape_check": "columns of X are those of fit",
+    "pred_early_stop": "all trees of a row count",
+    **dict.fromkeys(_ALIASES["num_threads"], "n_jobs of the constructor says how many threads predict"),
 }
 
 _DART = (

@@ -416,7 +416,8 @@ def store_record(booster: xgboost.Booster, record: ThresholdRecord) -> None:
     """Write a record into a booster, with the checksums of its trees."""
     record = replace(record, trees=checksums(booster) or None).copied()
     text = record.to_json()
-    booster.set_attr(**{ATTRIBUTE: text})
+    # XGBClassifier and XGBRegressor refuse a file of another kind: they would predict without the thresholds.
+    booster.set_attr(**{ATTRIBUTE: text, "scikit_learn": '{"_estimator_type": "ordinal classifier"}'})
     _remember(booster, text, record)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,7 @@ from ordinal_objectives import tables
 from ordinal_objectives.adapters.training import bind_labels
 from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, prediction
 from ordinal_objectives.adapters.xgb.train import CustomMetric, asks_for_early_stop, first_rates, schedules, train_spec
-from ordinal_objectives.aliases import Estimator, FloatArray, Params, Table
+from ordinal_objectives.aliases import Estimator, FloatArray, Level, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames
 from ordinal_objectives.estimators.held_out import Choices, Rates, Rows, Tried
@@ -187,9 +188,9 @@ class XGBoostHost(Host):
         if not np.array_equal(known, here, equal_nan=True):
             raise ValueError(f"xgb_model was trained with missing={known}; got missing={here}")
 
-    def columns_in(self, booster: xgboost.Booster) -> Columns:
-        """Return the columns of a booster with the levels that XGBoost keeps."""
-        return Columns(booster.num_features(), input_checks.levels_of(booster))
+    def columns_in(self, booster: xgboost.Booster, levels: Mapping[int, list[Level]] | None = None) -> Columns:
+        """Return the columns of a booster with some levels; None for those that XGBoost keeps."""
+        return Columns(booster.num_features(), input_checks.levels_of(booster) if levels is None else levels)
 
     def names_in(self, booster: xgboost.Booster) -> list[str] | None:
         """Return the names of columns that the training had."""

@@ -41,10 +41,11 @@ try:
         MLWriter,
     )
     from pyspark.sql import DataFrame, functions
+    from xgboost.spark.summary import XGBoostTrainingSummary
 except ImportError as error:
     raise not_installed(error, "xgboost", "spark") from None
 
-from ordinal_objectives.adapters.xgb import booster as xgb_booster, spark as xgb_spark
+from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks, spark as xgb_spark
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.adapters.xgb.train import train_spec
@@ -94,6 +95,16 @@ def _plain(value: Any) -> Any:
     return [_plain(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
+def _as_text(model: Any) -> str:
+    """Return a model to continue as the text that its file would hold, which Spark copies and writes."""
+    if isinstance(model, str):
+        return model
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if not isinstance(booster, xgboost.Booster):
+        raise TypeError(f"xgb_model must be a fitted model or a booster; got {type(model).__name__}")
+    return bytes(booster.save_raw("json")).decode()
+
+
 def _converter(parameter: inspect.Parameter) -> Callable[[Any], Any]:
     """Return what checks the type of a parameter of the classifier, where its annotation is of plain types."""
     kinds = str(parameter.annotation).split(" | ")
@@ -141,11 +152,13 @@ class _Columns(
 for _name, _words in {
     "featuresCol": "column of vectors, or a list of columns of numbers; null and NaN are missing",
     "baseMarginCol": "column of the scores that the model's are added to",
+    "predContribCol": "new column of what each feature adds to the score, and last the score without any",
     "labelIndexCol": "new column of the place of the label among the classes, for evaluators",
     "numWorkers": "tasks that train; if unset, as many as can run at once, and at most one for each partition",
     "hostParams": "other parameters of xgboost.train, by their names",
 }.items():
     setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words))
+_Columns.xgb_model = Param(HasParams._dummy(), "xgb_model", "model to continue, as text", typeConverter=_as_text)
 for _name, _parameter in _OF_CLASSIFIER.items():
     _words = f"{_name} of XGBOrdinalClassifier"
     setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words, typeConverter=_converter(_parameter)))
@@ -176,8 +189,13 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         New column of vectors: the probabilities of the classes from the lowest on.
     raw_prediction_col : str, default="rawPrediction"
         New column of vectors: their logarithms.
+    pred_contrib_col : str or None, default=None
+        New column of arrays of doubles: the SHAP value of each feature, and last the score without any, as XGBoost has
+        them. Their sum is the score, ``base_margin_col`` aside.
     label_index_col : str or None, default=None
         New column for evaluators: of rows that have a label, its place among the classes as a double.
+    xgb_model : SparkXGBOrdinalClassifierModel, XGBOrdinalClassifier, xgboost.Booster or None, default=None
+        Model to continue, with its thresholds, and with the same classes, loss and link.
     num_workers : int or None, default=None
         The dataset is divided anew for so many tasks, which all run at once; None takes its partitions, joined where
         there are more than tasks that can.
@@ -207,7 +225,9 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         prediction_col: str = "prediction",
         probability_col: str = "probability",
         raw_prediction_col: str = "rawPrediction",
+        pred_contrib_col: str | None = None,
         label_index_col: str | None = None,
+        xgb_model: Any = None,
         num_workers: int | None = None,
         **params: Any,
     ) -> None:
@@ -275,13 +295,20 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         begin_on_cluster(classifier, classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
+        given_model = self._asked("xgb_model")
+        model = None if given_model is None else xgboost.Booster(model_file=bytearray(given_model.encode()))
+        continued, earlier = classifier._read_model(model)
         places = [place for place, kind in enumerate(classifier.feature_types or ()) if kind == "c"]
         occurring = rows.agg(functions.lit(0), *(functions.collect_set(functions.col(_FEATURES)[i]) for i in places))
         levels = {
             place: sorted(code for code in codes if not np.isnan(code))
             for place, codes in zip(places, occurring.first()[1:] if places else (), strict=True)
         }
-        known = classifier.columns_ = Columns(n_features, levels, names)
+        classifier._take_columns(Columns(n_features, levels, names))
+        classifier._check_continued(model, continued, earlier)
+        if earlier is not None:
+            earlier.check_start(False, "xgb_model")
+        known = classifier.columns_
         types = XGBOOST.feature_types(classifier)
         codes = dict(zip(every.tolist(), classes.encode(every, name=f"label_col {label!r}").tolist(), strict=True))
         rows = rows.withColumn(_CODE, _looked_up(codes, label))
@@ -300,7 +327,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
 
         def matrix(part: pandas.DataFrame) -> Params:
             others = {name: part[column].to_numpy() for name, column in _BESIDE.items() if column in part}
-            data = known.encode(_array(part[_FEATURES], n_features)).astype(np.float32)
+            data = known.encode(_array(part[_FEATURES], n_features), refuse_new=continued is not None)
+            data = data.astype(np.float32)
             return {"data": data, "label": part[_CODE], "feature_names": names, "feature_types": types, **others}
 
         asked, params = (classifier._spec(), None), classifier._native_params()
@@ -308,8 +336,11 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         n_rounds = rounds_unsearched("n_estimators", classifier.n_estimators)
         carried = classifier._carried()
 
+        before = None if continued is None else input_checks.without_levels(continued)
+
         def train_rows(here: Params, dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
             options = {"early_stopping_rounds": rounds, "verbose_eval": False, "carried": carried, **evaluated}
+            options["xgb_model"] = before
             return train_spec(asked, {**here, **params}, dtrain, n_rounds, **options)
 
         classifier.booster_, classifier.evals_result_ = xgb_spark.train_on_tasks(
@@ -348,6 +379,17 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
         """Return how much each feature counts, by ``xgboost.Booster.get_score``, but for those that no tree uses."""
         return dict(self.get_booster().get_score(importance_type=importance_type))
 
+    @property
+    def training_summary(self) -> XGBoostTrainingSummary:
+        """The losses of training rows and of those of ``validation_indicator_col`` after each round.
+
+        A loaded model has those of the training rows.
+        """
+        own = self.classifier
+        rounds = own.training_loss_[own.n_earlier_rounds() + 1 :].tolist()
+        history = getattr(own, "evals_result_", {}).get("validation", {})
+        return XGBoostTrainingSummary({own.trained_spec().loss.name: rounds}, history)
+
     def _transform(self, dataset: DataFrame) -> DataFrame:
         import pandas as pd
 
@@ -355,7 +397,7 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
         classifier = copy(self.classifier).set_params(**decided)
         classes = classifier.ordered_classes_.tolist()
         of_text = isinstance(classes[0], str)
-        names = getattr(classifier, "feature_names_in_", None)
+        names, explained = getattr(classifier, "feature_names_in_", None), self._asked("predContribCol")
 
         def answer(features: Any, start: Any) -> Any:
             X = pd.DataFrame(_array(features, classifier.n_features_in_), columns=names)
@@ -365,16 +407,25 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
             codes = classifier._decide(proba)
             labels = codes if of_text else np.array(classes, dtype=float)[codes]
             with np.errstate(divide="ignore"):
-                return pd.DataFrame({"label": labels, "proba": list(proba), "raw": list(np.log(proba))})
+                found = pd.DataFrame({"label": labels, "proba": list(proba), "raw": list(np.log(proba))})
+            if explained is None:
+                return found
+            data = XGBOOST.matrix_like_booster(classifier, classifier._check_features(X, reset=False))
+            added = classifier.booster_.predict(data, pred_contribs=True, iteration_range=(0, classifier.n_iter_))
+            return found.assign(contributions=list(added.astype(np.float64)))
 
         answer.__annotations__.update({"features": pd.Series, "start": pd.Series, "return": pd.DataFrame})
-        answers = functions.pandas_udf(answer, "label double, proba array<double>, raw array<double>")
+        returned = "label double, proba array<double>, raw array<double>"
+        returned += "" if explained is None else ", contributions array<double>"
+        answers = functions.pandas_udf(answer, returned)
         start, index, label = (self._asked(name) for name in ("baseMarginCol", "labelIndexCol", "labelCol"))
         start = functions.lit(None) if start is None else functions.col(start)
         both = dataset.withColumn("_ordinal", answers(self._features(dataset), start.cast("double")))
         added = {self.getOrDefault("predictionCol"): functions.col("_ordinal.label")}
         for name, field in (("probabilityCol", "proba"), ("rawPredictionCol", "raw")):
             added[self.getOrDefault(name)] = array_to_vector(functions.col(f"_ordinal.{field}"))
+        if explained is not None:
+            added[explained] = functions.col("_ordinal.contributions")
         if index is not None and label in dataset.columns:
             added[index] = _looked_up({name: float(code) for code, name in enumerate(classes)}, label)
         graded = both.withColumns({name: column for name, column in added.items() if name}).drop("_ordinal")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinal_objectives.aliases import ArrayLike, Booster, Estimator, FloatArray, Params, Table
+from ordinal_objectives.aliases import ArrayLike, Booster, Estimator, FloatArray, Level, Params, Table
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators.arguments import ParameterNames, Schedules, constructor_arguments
 from ordinal_objectives.estimators.held_out import Choices, Rows
@@ -280,8 +280,8 @@ class Host(ABC):
         return
 
     @abstractmethod
-    def columns_in(self, booster: Booster) -> Columns:
-        """Return the columns of a booster with the levels that the library keeps."""
+    def columns_in(self, booster: Booster, levels: Mapping[int, list[Level]] | None = None) -> Columns:
+        """Return the columns of a booster with some levels; None for those that the library keeps."""
 
     @abstractmethod
     def names_in(self, booster: Booster) -> list[str] | None:

@@ -148,7 +148,7 @@ class HostClassifier(OrdinalClassifier):
             rows, evaluated = self._rows_to_fit(training, sets, params["random_state"])
             self._check_continued(model, continued, earlier)
             arguments.check_rounds(host.stopping_name, params[host.stopping_name], len(evaluated))
-            metrics = self._metrics(params.get("eval_metric") if eval_metric is None else eval_metric)
+            metrics = self._metrics(params.get("eval_metric"), eval_metric)
             ends, schedules = host.ends_early(params, callbacks), host.schedules(callbacks)
             asked, always = params[host.rounds_name], self._check_linear(params, earlier)
             if self._groups:
@@ -247,9 +247,8 @@ class HostClassifier(OrdinalClassifier):
 
     def _columns_in(self, booster: Booster, record: ThresholdRecord) -> Columns:
         """Return the columns of a booster, with the levels that the record of a classifier names, or its own."""
-        columns = self._host.columns_in(booster)
-        if record.classifier is not None:
-            columns = Columns(columns.n_features, record.classifier.levels)
+        described = record.classifier
+        columns = self._host.columns_in(booster, None if described is None else described.levels)
         columns.check()
         return columns
 

@@ -84,6 +84,13 @@ class OrdinalClassifier(OrderedClassifier):
     _record: ThresholdRecord
     _is_constant: bool  # whether there are trees, none of them with a split
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Name what predictions take to scikit-learn's routing of metadata, which sees only X in their signatures."""
+        taken = dict.fromkeys(name for name in (cls._start_name, *cls._parameter_names.rounds) if name is not None)
+        for method in ("predict", "predict_proba", "predict_log_proba"):
+            setattr(cls, f"__metadata_request__{method}", taken)
+        super().__init_subclass__(**options)
+
     def _keep_arguments(self, given: Params, others: str) -> None:
         """Store what the constructor was given, its ``locals()``; ``others`` is its name for what goes on."""
         self._keep_host_params(given.pop(others))
@@ -138,8 +145,10 @@ class OrdinalClassifier(OrderedClassifier):
     if not TYPE_CHECKING:  # which would take every name for one that is there
 
         def __getattr__(self, name: str) -> Any:
-            """Return an attribute by its name in the library, or say what there is instead."""
-            names = self._parameter_names
+            """Return a parameter or an attribute by its name in the library, or say what there is instead."""
+            names, params = self._parameter_names, vars(self).get("_host_params", {})
+            if name in params:
+                return params[name]
             if name in names.attributes:
                 with one_thread_after_fork():
                     return attrgetter(names.attributes[name])(self)
@@ -180,9 +189,9 @@ class OrdinalClassifier(OrderedClassifier):
     def _decide_in_round(self, proba: FloatArray, weight: FloatArray | None) -> LabelArray:
         return decide(proba, rule=self.decision_rule, cost_matrix=self.cost_matrix)
 
-    def _metrics(self, eval_metric: Any) -> list[EvalMetric]:
+    def _metrics(self, *given: Any) -> list[EvalMetric]:
         """Return ``eval_metric`` as metrics of this classifier, and warn where they judge what they should not."""
-        metrics = eval_metrics(eval_metric, self.n_classes_, self._decide_in_round)
+        metrics = eval_metrics(given, self.n_classes_, self._decide_in_round)
         if metrics and isinstance(self._ordinal_loss(), CostWeighted):
             warn_of_costs([metric.__name__ for metric in metrics if metric.judges_probabilities])
         return metrics

@@ -263,11 +263,12 @@ def check_start_score(start_score: ArrayLike | None, n_samples: int, *, name: st
     Raises
     ------
     ValueError
-        If the shape is not (n_samples,), or a score is NaN or infinite.
+        If the shape is not (n_samples,) or (n_samples, 1), or a score is NaN or infinite.
     """
     if start_score is None:
         return None
     score = as_floats(start_score, name=name).copy()  # LightGBM warns of slices
+    score = score.ravel() if score.shape == (n_samples, 1) else score
     check_shape(name, score, (n_samples,))
     check_finite(score, name, "scores must be finite")
     return score

@@ -351,3 +351,45 @@ def test_null_says_that_a_row_is_not_held_out(session, kind):
         one.evals_result_[name]["all_threshold"] for one, name in ((model, "validation"), (alone, "validation_0"))
     ]
     np.testing.assert_allclose(*losses, rtol=1e-6)
+
+
+def test_a_model_is_continued_with_its_thresholds(session, tmp_path):
+    dataset = session.createDataFrame(data())
+    settings = {"max_depth": 3, "subsample": 1.0}  # each task would draw from its own rows
+    options = {"features_col": FEATURES, "label_col": "y", "num_workers": 2, **settings}
+    first = SparkXGBOrdinalClassifier(n_estimators=4, **options).fit(dataset)
+    for before in (first, first.classifier, first.get_booster()):
+        estimator = SparkXGBOrdinalClassifier(n_estimators=3, xgb_model=before, **options)
+    estimator.write().overwrite().save(str(tmp_path / "estimator"))
+    model = SparkXGBOrdinalClassifier.load(str(tmp_path / "estimator")).fit(dataset)
+    frame = data()
+    alone = XGBOrdinalClassifier(n_estimators=4, **settings).fit(frame[FEATURES], frame["y"])
+    more = XGBOrdinalClassifier(n_estimators=3, **settings).fit(frame[FEATURES], frame["y"], xgb_model=alone)
+    np.testing.assert_allclose(model.classifier.thresholds_, more.thresholds_, atol=1e-5)
+    history = model.training_summary.train_objective_history["all_threshold"]
+    np.testing.assert_allclose(history, more.training_loss_[5:], rtol=1e-5)
+    with pytest.raises(ValueError, match="xgb_model"):
+        SparkXGBOrdinalClassifier(xgb_model=first, classes=range(9), **options).fit(dataset)
+    with pytest.raises(TypeError, match="xgb_model"):
+        SparkXGBOrdinalClassifier(xgb_model=3)
+
+
+def test_contributions_of_features_add_up_to_the_score(session):
+    dataset = session.createDataFrame(data().assign(held_out=np.arange(1500) % 3 == 0))
+    model = SparkXGBOrdinalClassifier(
+        features_col=FEATURES,
+        label_col="y",
+        n_estimators=40,
+        learning_rate=0.5,
+        early_stopping_rounds=3,
+        validation_indicator_col="held_out",
+        pred_contrib_col="why",
+    ).fit(dataset)
+    found = model.transform(dataset).toPandas()
+    why = np.stack(found["why"])
+    assert why.shape == (1500, len(FEATURES) + 1)
+    np.testing.assert_allclose(why.sum(axis=1), model.classifier.predict_raw(found[FEATURES]), atol=1e-4)
+    history = model.training_summary.validation_objective_history["all_threshold"]
+    assert (
+        len(history) == len(model.training_summary.train_objective_history["all_threshold"]) > model.classifier.n_iter_
+    )

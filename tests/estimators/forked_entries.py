@@ -28,7 +28,7 @@ from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, is_at_least
 
 OUTPUTS = ("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor")
 # They change or describe parameters alone.
-OF_PARAMETERS = {"get_params", "set_params", "set_fit_request", "set_score_request", "get_metadata_routing"}
+OF_PARAMETERS = {"get_params", "set_params", "get_metadata_routing"}
 SECONDS = 15
 
 
@@ -65,7 +65,8 @@ def of_estimator(name, model, X, y):
     further = {"xgb_model", "init_model"} & set(inspect.signature(kind.fit).parameters)
     if further:
         entries["fit further"] = lambda: clone(model).fit(X, y, **dict.fromkeys(further, model))
-    names = [name for name in public(kind) if name not in OF_PARAMETERS and hasattr(model, name)]
+    names = [name for name in public(kind) if name not in OF_PARAMETERS and not name.endswith("_request")]
+    names = [name for name in names if hasattr(model, name)]
     return entries | {name: special.get(name) or partial(enter, model, name, X) for name in names}
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import lightgbm
 import numpy as np
+import pandas as pd
 import pytest
+import xgboost
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
@@ -16,6 +20,7 @@ from ordinal_objectives import (
     OrdinalDistributionRegressor,
     XGBOrdinalClassifier,
 )
+from ordinal_objectives.adapters import lgbm as olgbm
 from ordinal_objectives.metrics import ordinal_log_loss, zero_one_error
 
 SMALL = {"n_estimators": 5, "n_jobs": 1}
@@ -128,7 +133,9 @@ def test_the_constructor_takes_metrics_where_the_librarys_does(halves, make, nam
     assert list(found) == ["all_threshold", "merror", "rps"]
     if make is not make_xgb:
         (found,) = model.fit(X, y, eval_set=[(Xv, yv)], eval_metric="qwk").evals_result_.values()
-        assert list(found) == ["all_threshold", "qwk"]
+        assert list(found) == ["all_threshold", "merror", "rps", "qwk"]
+        (found,) = model.fit(X, y, eval_set=[(Xv, yv)], eval_metric=[None, "rps"]).evals_result_.values()
+        assert list(found) == ["all_threshold", "merror", "rps"]
     (found,) = make(**{name: "None"}).fit(X, y, eval_set=[(Xv, yv)]).evals_result_.values()
     assert list(found) == ["all_threshold"]
 
@@ -189,6 +196,61 @@ def test_an_argument_of_fit_is_refused_unless_it_says_nothing(halves, make, name
     make().fit(X, y, **{name: None})
     with pytest.raises(TypeError, match=name):
         make().fit(X, y, **{name: ["a"] * 4})
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_cat])
+def test_start_scores_may_be_a_column(halves, make):
+    X, y, Xv, _ = halves
+    name, start = make()._start_name, X[:, 0] / 2
+    flat, column = (make().fit(X, y, **{name: some}) for some in (start, start[:, np.newaxis]))
+    expected = flat.predict_proba(Xv, **{name: start})
+    np.testing.assert_array_equal(column.predict_proba(Xv, **{name: start[:, np.newaxis]}), expected)
+    with pytest.raises(ValueError, match=name):
+        column.predict_proba(Xv, **{name: np.column_stack([start, start])})
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_cat])
+def test_scikit_learn_routes_what_predictions_take(halves, make):
+    X, y, Xv, _ = halves
+    name = make()._start_name
+    with config_context(enable_metadata_routing=True):
+        pipe = Pipeline([("scale", StandardScaler()), ("model", make().set_predict_proba_request(**{name: True}))])
+        shifted = pipe.fit(X, y).predict_proba(Xv, **{name: np.full(len(Xv), 2.0)})
+        assert (shifted[:, 0] < pipe.predict_proba(Xv)[:, 0]).all()
+
+
+# Files and boosters in the hands of the library
+
+
+@pytest.mark.parametrize("kind", [xgboost.XGBClassifier, xgboost.XGBRegressor])
+def test_xgboosts_own_estimators_refuse_a_file_whose_thresholds_they_would_drop(halves, kind, tmp_path):
+    X, y, Xv, _ = halves
+    model = make_xgb().fit(X, y)
+    model.save_model(tmp_path / "model.json")
+    with pytest.raises(TypeError, match="ordinal classifier"):
+        kind().load_model(tmp_path / "model.json")
+    booster = xgboost.Booster(model_file=tmp_path / "model.json")
+    np.testing.assert_allclose(booster.inplace_predict(Xv), model.predict_raw(Xv), rtol=1e-5, atol=1e-6)
+
+
+def test_lightgbm_reads_categories_of_a_frame_by_the_levels_of_the_fit(halves, tmp_path):
+    X, y, *_ = halves
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(
+        town=pd.Categorical(np.array(["x", "y", "z"])[np.digitize(X[:, 0], [-0.5, 0.5])]),
+        one=pd.Categorical(["u"] * len(X)),
+    )
+    other = frame.assign(town=frame["town"].cat.set_categories(["z", "x", "new", "y"]))
+    model = make_lgb().fit(frame, y)
+    model.save_model(tmp_path / "model.txt")
+    loaded = LGBMOrdinalClassifier().load_model(tmp_path / "model.txt")
+    raw = model.predict_raw(frame)
+    for booster in (model.booster_, loaded.booster_, lightgbm.Booster(model_file=tmp_path / "model.txt")):
+        np.testing.assert_allclose(booster.predict(other, raw_score=True), raw, rtol=1e-12)
+    np.testing.assert_allclose(olgbm.predict_proba(model.booster_, other), model.predict_proba(frame), rtol=1e-12)
+    more = make_lgb().fit(other, y, init_model=loaded)
+    np.testing.assert_allclose(more.booster_.predict(frame), more.predict_raw(frame), rtol=1e-12)
+    with pytest.raises(ValueError, match="categorical_feature"):
+        make_lgb().fit(X, y).booster_.predict(frame[["a", "b", "c", "town"]])
 
 
 # Predictions by fewer rounds
@@ -290,6 +352,7 @@ def test_leaves_by_the_first_rounds(halves):
     [
         (make_xgb, {"output_margin": False, "validate_features": True}, {"output_margin": True}),
         (make_lgb, {"raw_score": False, "pred_leaf": False, "validate_features": False}, {"pred_leaf": True}),
+        (make_lgb, {"pred_early_stop": False, "predict_disable_shape_check": False}, {"num_threads": 1}),
         (make_cat, {"prediction_type": "Class", "thread_count": -1}, {"prediction_type": "RawFormulaVal"}),
     ],
 )
@@ -371,6 +434,13 @@ def test_catboosts_attributes(halves, tmp_path):
     model.save_model(tmp_path / "model.cbm")
     loaded = CatBoostOrdinalClassifier().load_model(tmp_path / "model.cbm")
     assert loaded.get_best_score()["learn"] == score["learn"]
+
+
+@pytest.mark.parametrize("make", [make_xgb, make_lgb, make_cat])
+def test_parameters_of_the_library_are_attributes(make):
+    model = make(seed=3)
+    assert model.seed == 3
+    assert not hasattr(clone(model).set_params(seed=None), "sead")
 
 
 def test_the_engines_attributes(halves, tmp_path):
