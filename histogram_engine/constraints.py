@@ -8,7 +8,6 @@ sorted keep what the leaves have.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -104,7 +103,8 @@ def _groups(given: Any, n_features: int, numbers: dict[str, int]) -> list[list[i
 
 def _number_of(feature: Any, n_features: int, numbers: dict[str, int], name: str) -> int:
     """Return the number of a feature that is given by number or by name."""
-    number = numbers.get(feature, -1) if isinstance(feature, str) else operator.index(feature)
+    is_number = isinstance(feature, (int, np.integer))
+    number = int(feature) if is_number else numbers.get(feature, -1) if isinstance(feature, str) else -1
     if not 0 <= number < n_features:
         known = f" or {', '.join(map(repr, numbers))}" if numbers else ""
         raise ValueError(f"{name} must name features 0 to {n_features - 1}{known}; got {feature!r}")

@@ -257,8 +257,9 @@ importance_type, early_stopping_rounds, callbacks
         return self.trained_rounds() if is_found else rounds_unsearched("n_estimators", asked)
 
     def get_xgb_params(self) -> dict[str, Any]:
-        """Return the parameters that :func:`xgboost.train` gets."""
-        return self._native_params(found=self._found)
+        """Return the parameters that :func:`xgboost.train` gets, by the names of the constructor, which it knows."""
+        own = {native: name for name, native in self._host.native_names.items()}
+        return {own.get(name, name): value for name, value in self._native_params(found=self._found).items()}
 
     @property
     @one_thread_after_fork()

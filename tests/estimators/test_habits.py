@@ -394,7 +394,10 @@ def test_xgboosts_attributes(halves):
     assert found.get_num_boosting_rounds() == 100
     assert found.fit(X, y).get_num_boosting_rounds() == found.n_iter_ != 100
     assert model.get_xgb_params()["learning_rate"] == 0.3
-    assert model.get_xgb_params()["nthread"] == 1
+    assert model.get_xgb_params()["n_jobs"] == 1
+    asked = make_xgb(subsample=0.5, random_state=3)
+    one, same = (xgboost.train(p, xgboost.DMatrix(X, y), 2) for p in (asked.get_xgb_params(), asked._native_params()))
+    np.testing.assert_array_equal(one.inplace_predict(X), same.inplace_predict(X))
     model = make_xgb(n_estimators=60, early_stopping_rounds=3).fit(X, y, eval_set=[(Xv, yv)])
     losses = model.evals_result()["validation_0"]["all_threshold"]
     assert model.best_iteration == model.n_iter_ - 1 == np.argmin(losses)
