@@ -54,7 +54,7 @@ test-oldest:
 test-clusters:
 	$(MAKE) .venv-clusters/installed-test,ray,spark VENV=.venv-clusters
 	.venv-clusters/bin/python -c 'import pyspark, ray'
-	.venv-clusters/bin/python -m pytest tests/clusters
+	.venv-clusters/bin/python -m pytest tests/clusters tests/package/test_parity.py
 
 # Ten thousand runs of the state machines, of which `make test` has some. Resumes where it was stopped; SEED
 # begins others.

@@ -285,6 +285,9 @@ def _train_here(
         return _Trained(booster, history, trees) if workers.rank == 0 else None
 
 
+_NO_METRICS = "other metrics than the loss are not sums over rows"
+
+
 def _network(workers: Collective, host: str) -> Params:
     """Return LightGBM's parameters of a network over the same workers."""
     with socket.socket() as free:
@@ -355,8 +358,20 @@ importance_type, early_stopping_round
     _parameter_names: ClassVar = LIGHTGBM.parameter_names._replace(
         refused={
             **LIGHTGBM.parameter_names.refused,
-            **dict.fromkeys(input_checks.SAME["eval_metric"], "other metrics than the loss are not sums over rows"),
-        }
+            **dict.fromkeys(input_checks.SAME["eval_metric"], _NO_METRICS),
+            "client": "set the attribute client, as with DaskXGBOrdinalClassifier",
+        },
+        refused_by_fit={
+            **LIGHTGBM.parameter_names.refused_by_fit,
+            **dict.fromkeys(("eval_X", "eval_y"), "pass eval_set"),
+            "eval_names": "evaluation sets are called valid_0, valid_1, ...",
+            "eval_metric": _NO_METRICS,
+        },
+        attributes={**LIGHTGBM.parameter_names.attributes, "client_": "client"},
+        no_attributes={
+            **LIGHTGBM.parameter_names.no_attributes,
+            "to_local": "arrays in memory are predicted by the classifier itself",
+        },
     )
     _in_memory: ClassVar = LGBMOrdinalClassifier
     _beside_sets: ClassVar = ("eval_sample_weight", "eval_init_score")

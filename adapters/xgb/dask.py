@@ -361,6 +361,10 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
             "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)"
         ),
     }
+    _parameter_names: ClassVar = XGBOOST.parameter_names._replace(
+        renamed={"coll_cfg": "coll_cfg= in fit"},
+        refused_by_fit={"feature_weights": _refused_there["feature_weights"]},
+    )
     _in_memory: ClassVar = XGBOrdinalClassifier
     _beside_sets: ClassVar = ("sample_weight_eval_set", "base_margin_eval_set")
 

@@ -61,11 +61,22 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkXGBOrdinalClassifier", "SparkXGBOrdinalClassifierModel"]
 
-# Parameters of the classifier in memory that need all rows in one place, or belong to matrices and processes.
-_NOT_ON_SPARK = frozenset(
-    ("callbacks", "enable_categorical", "eval_metric", "feature_weights")
-    + ("linear", "linear_l2", "missing", "progress", "validation_fraction")
-)
+# Parameters of the classifier in memory, and of xgboost.spark's, that are not taken, and why.
+_NOT_ON_SPARK = {
+    **dict.fromkeys(("feature_weights", "linear", "linear_l2", "validation_fraction"), "no task has all rows"),
+    **dict.fromkeys(("callbacks", "progress", "verbose"), "tasks are processes of their own"),
+    **dict.fromkeys(("coll_cfg", "launch_tracker_on_driver"), "the first task runs XGBoost's tracker"),
+    **dict.fromkeys(("force_repartition", "repartition_random_shuffle"), "num_workers divides the rows anew"),
+    "eval_metric": "other metrics than the loss are not sums over rows",
+    "missing": "null and NaN are missing",
+    "enable_categorical": "feature_types names categories",
+    "enable_sparse_data_optim": "vectors are read as rows of numbers, batch by batch",
+    "feature_names": "they are those of features_col, where it is a list",
+    "features_cols": "features_col takes a list",
+    "arbitrary_params_dict": "other parameters of xgboost.train are taken by their names",
+    "iteration_range": "predictions use the rounds up to the best one",
+    "qid_col": "rows of one ranking have no classes",
+}
 _OF_CLASSIFIER = {
     parameter.name: parameter
     for parameter in inspect.signature(arguments.class_with_constructor(XGBOrdinalClassifier)).parameters.values()
@@ -247,9 +258,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         -------
         SparkXGBOrdinalClassifier
         """
-        refused = sorted(_NOT_ON_SPARK & params.keys())
-        if refused:
-            raise ValueError(f"{', '.join(refused)} must be left out on Spark, where no task has all rows")
+        for name in (name for name, value in params.items() if name in _NOT_ON_SPARK and value is not None):
+            raise ValueError(f"{name} must be left out on Spark: {_NOT_ON_SPARK[name]}; got {params[name]!r}")
         for name, value in params.items():
             if value is None:
                 continue
