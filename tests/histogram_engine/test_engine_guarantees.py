@@ -287,6 +287,8 @@ def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven)
     rng = np.random.default_rng(n_features)
     n = 150_000
     X = rng.normal(size=(n, n_features)).astype(np.float32)
+    X[:, 3::3] = np.round(X[:, 3::3])  # columns that share a byte of a row
+    X[:, 4::3] = X[:, 4::3] > 0
     y = np.digitize(X[:, 0] + rng.logistic(size=n), [-1.0, 0.5, 2.0]).astype(np.int32)
     weight = np.where(np.arange(n) % 1000, 1.0, 1e4 if uneven else 2.0)
     in_bag = np.flatnonzero(rng.random(n) < 0.95).astype(np.uint32)

@@ -363,6 +363,22 @@ def test_trees_of_rows_in_parts_agree_with_the_oracle(n_rows):
     assert_tree_and_step_agree(run, X)
 
 
+@pytest.mark.parametrize("n_rows", [2_500, 40_000])
+@pytest.mark.parametrize("features", [list(range(9)), [1, 2, 4]])  # all, or some of those that share a byte of a row
+def test_trees_of_columns_with_few_bins_agree_with_the_oracle(n_rows, features):
+    rng = np.random.default_rng(n_rows)
+    X = np.column_stack([rng.integers(0, n, n_rows) for n in (2, 3, 9, 1, 250, 17, 127, 128, 2)]).astype(float)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    X[:, 7] = np.floor(np.nan_to_num(X[:, 7]))
+    score = np.nan_to_num(X[:, 1] + 0.5 * X[:, 2] + X[:, 4] / 100 - X[:, 5] / 10)
+    y = np.digitize(score + rng.logistic(size=n_rows), [2.0, 4.0]).astype(np.int32)
+    parameters = BoostingParameters.of(get_loss("all_threshold"), hessian="exact", max_leaf_nodes=4)
+    run = EngineRun(parameters, TrainingSet(X, y, 3, rng.exponential(size=n_rows) + 0.1), n_threads=1 + n_rows % 2)
+    oracle = Oracle(run, X)
+    oracle.features = features
+    assert len(replay(oracle, run.grow(None, features))) == 4
+
+
 @pytest.mark.parametrize("n_bins", [2, 16])
 def test_sums_of_many_equal_rows_stay_accurate(n_bins):
     # In the first round the rows of a class are alike: their float32 sums round the same way at every addition.

@@ -34,8 +34,11 @@ void bin_values(const BinTask& task) {
             found[i] = x == x ? at : kMissing;
         }
         for (int i = 0; i < n; ++i) task.column[begin + i] = static_cast<std::uint8_t>(found[i]);
-        for (int i = 0; i < n; ++i)
-            task.rows[(begin + i) * task.stride] = static_cast<std::uint8_t>(found[i]);
+        for (int i = 0; i < n; ++i) {
+            const int bin = found[i] == kMissing ? task.missing : found[i];
+            std::uint8_t& code = task.rows[(begin + i) * task.stride];
+            code = static_cast<std::uint8_t>((task.is_first ? 0 : code) + bin * task.code_step);
+        }
     }
 }
 

@@ -40,8 +40,6 @@ Engine::Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts
     pool_of_thread() = pool_;
     data_.n_rows = n_rows;
     data_.n_features = static_cast<int>(cuts.size());
-    data_.stride = (data_.n_features + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
-    row_bins_.resize(static_cast<std::size_t>(n_rows * data_.stride));
     column_bins_.resize(static_cast<std::size_t>(n_rows * data_.n_features + kPadding));
     if (!by_category.empty()) {
         by_category_.assign(cuts.size(), 0);
@@ -54,14 +52,15 @@ Engine::Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts
 
 void Engine::recut(const std::vector<std::vector<double>>& cuts) {
     // Until rows are binned by these cuts, all are in the first bin, which exists.
-    if (!cuts_.empty()) {
-        std::fill(row_bins_.begin(), row_bins_.end(), std::uint8_t{0});
-        std::fill(column_bins_.begin(), column_bins_.end(), std::uint8_t{0});
-    }
+    if (!cuts_.empty()) std::fill(column_bins_.begin(), column_bins_.end(), std::uint8_t{0});
     cuts_ = cuts;
     n_bins_.clear();
     for (const std::vector<double>& feature : cuts)
         n_bins_.push_back(static_cast<std::int32_t>(feature.size()) + 1);
+    planes_ = std::make_unique<Planes>(n_bins_);
+    data_.planes = planes_.get();
+    data_.stride = (planes_->n_planes() + kStrideUnit - 1) / kStrideUnit * kStrideUnit;
+    row_bins_.assign(static_cast<std::size_t>(data_.n_rows * data_.stride), 0);
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
     data_.n_bins = n_bins_.data();
@@ -92,8 +91,12 @@ void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
             task.cuts = X.is_float32 ? static_cast<const void*>(narrow[static_cast<std::size_t>(f)].data())
                                      : static_cast<const void*>(wide[static_cast<std::size_t>(f)].data());
             task.column = column_bins_.data() + f * data_.n_rows + first_row;
-            task.rows = row_bins_.data() + first_row * data_.stride + f;
+            const Place& place = planes_->of(f);
+            task.rows = row_bins_.data() + first_row * data_.stride + place.plane;
             task.stride = data_.stride;
+            task.code_step = place.step;
+            task.missing = place.missing;
+            task.is_first = place.is_first;
             bin_column(task);
         }
     });

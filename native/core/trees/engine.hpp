@@ -77,6 +77,7 @@ class Engine {
     AlignedVector<std::uint8_t> row_bins_, column_bins_;
     std::vector<std::vector<double>> cuts_;
     std::vector<std::int32_t> n_bins_;
+    std::unique_ptr<Planes> planes_;
     std::vector<std::uint8_t> by_category_;
     AlignedVector<float> statistics_, before_;  // before_: of the rows of a sample that are weighed
     RowLayout layout_;

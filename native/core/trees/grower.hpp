@@ -44,8 +44,8 @@ class Grower {
     using Candidates = std::vector<Candidate>;
 
     // Whether a place is among some; none are all of them.
-    static bool holds(const NodeFeatures::Places& places, int place) {
-        return places.empty() || places[static_cast<std::size_t>(place)];
+    static bool holds(const NodeFeatures::Places& places, std::size_t place) {
+        return places.empty() || places[place];
     }
 
     bool splittable(const TreeNode& node) const {
@@ -115,8 +115,8 @@ void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::i
     const std::vector<std::int32_t>& features = histograms_.features();
     root.histogram = histograms_.take();
     histograms_.build_parts(root.histogram, rows, n);
-    histograms_.over_features(n, [&](int first, int last, int thread) {
-        histograms_.build(root.histogram, rows, n, first, last, thread);
+    histograms_.over_planes(n, [&](PlaneRange planes, int thread) {
+        histograms_.build(root.histogram, rows, n, planes, thread);
     });
     const Bins bins{root.histogram->data(), 0};
     root.sums = histograms_.sums(bins, features.front());
@@ -125,9 +125,10 @@ void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::i
     const auto prepared = criterion_->prepare(root.sums.data());
     const NodeFeatures::Places may_split = node_features_.of_node(root.groups, root.node);
     Candidates found(features.size());
-    histograms_.over_features(0, [&](int first, int last, int thread) {
-        for (int f = first; f < last; ++f)
-            if (holds(may_split, f)) found[f] = scan(root, bins, prepared, features[f], thread);
+    histograms_.over_planes(0, [&](PlaneRange planes, int thread) {
+        histograms_.over_features(planes, [&](std::size_t f, std::int32_t feature) {
+            if (holds(may_split, f)) found[f] = scan(root, bins, prepared, feature, thread);
+        });
     });
     take_best(root, found);
 }
@@ -137,30 +138,29 @@ void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::i
 // features at a time, so that their bins are still in the cache when they are scanned.
 template <class Criterion>
 void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
-    const std::vector<std::int32_t>& features = histograms_.features();
+    const std::size_t n_features = histograms_.features().size();
     if (histograms_.keeps(small.n)) small.histogram = histograms_.take();
     const bool taken_away = large && large->histogram;
     const auto of_small = criterion_->prepare(small.sums.data());
     const auto of_large = large ? criterion_->prepare(large->sums.data()) : typename Criterion::Prepared{};
     const auto of_node = [&](const Leaf& leaf) { return node_features_.of_node(leaf.groups, leaf.node); };
     const auto small_may = of_node(small), large_may = large ? of_node(*large) : NodeFeatures::Places{};
-    Candidates found_small(features.size()), found_large(features.size());
+    Candidates found_small(n_features), found_large(n_features);
     if (small_wanted || taken_away) histograms_.build_parts(small.histogram, small.rows, small.n);
-    histograms_.over_features(small.n, [&](int first, int last, int thread) {
+    histograms_.over_planes(small.n, [&](PlaneRange planes, int thread) {
         Bins part, rest;
         if (small_wanted || taken_away)
-            part = histograms_.build(small.histogram, small.rows, small.n, first, last, thread, 0);
+            part = histograms_.build(small.histogram, small.rows, small.n, planes, thread, 0);
         if (taken_away)
             rest.data = large->histogram->data();
         else if (large)
-            rest = histograms_.build(large->histogram, large->rows, large->n, first, last, thread, 1);
-        for (int f = first; f < last; ++f) {
-            const std::int32_t feature = features[f];
+            rest = histograms_.build(large->histogram, large->rows, large->n, planes, thread, 1);
+        histograms_.over_features(planes, [&](std::size_t f, std::int32_t feature) {
             if (taken_away) histograms_.subtract(rest, part, feature);
             if (small_wanted && holds(small_may, f))
                 found_small[f] = scan(small, part, of_small, feature, thread);
             if (large && holds(large_may, f)) found_large[f] = scan(*large, rest, of_large, feature, thread);
-        }
+        });
     });
     if (small_wanted) take_best(small, found_small);
     if (large) take_best(*large, found_large);

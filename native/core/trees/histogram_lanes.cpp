@@ -1,7 +1,7 @@
-// Histograms of all statistics at once: a row's vector is loaded once and added to one bin of every feature.
+// Histograms of all statistics at once: a row's vector is loaded once and added to one place of every plane.
 //
-// Measured against one pass for each feature over blocks of rows: consecutive additions go to different
-// features here, so none waits for the one before, and gathered rows are read once.
+// Measured against one pass for each plane over blocks of rows: consecutive additions go to different planes
+// here, so none waits for the one before, and gathered rows are read once.
 #include <cstddef>
 
 #include "simd/fetch.hpp"
@@ -60,54 +60,51 @@ template <int kWidth, bool kGathered, bool kConsecutive, bool kOneLine>
 void add_fetched(const HistogramTask& task, int first_lane, std::int64_t begin, std::int64_t end,
                  [[maybe_unused]] std::size_t last_bins) {
     constexpr std::size_t kStep = static_cast<std::size_t>(kSlots) * kWidth;
-    constexpr int kTogether = 8;  // features whose places are found with constant offsets
-    const int n_features = task.n_features;
-    const std::int32_t* features = task.features;
-    const std::uint8_t* first_bin = task.bins + (kConsecutive ? features[0] : 0);
+    constexpr int kTogether = 8;  // planes whose places are found with constant offsets
+    const int n_planes = task.n_planes;
+    const TreePlane* planes = task.planes;
+    const std::uint8_t* first_code = task.bins + (kConsecutive ? planes[0].column : 0);
     const std::size_t stride = static_cast<std::size_t>(task.stride);
     const float* statistics = task.statistics + first_lane;
     const std::size_t width = kWidth < kSlice ? kWidth : static_cast<std::size_t>(task.width);
     const std::uint32_t* rows = task.rows;
     float* const scratch = task.scratch;
-    const std::int64_t wanted = kAhead / n_features;
+    const std::int64_t wanted = kAhead / n_planes;
     const std::int64_t ahead =
         wanted < kFewestAhead ? kFewestAhead : (wanted > kMostAhead ? kMostAhead : wanted);
     const std::int64_t last_fetch = task.end - 1;
-    const std::size_t before = kConsecutive ? 0 : static_cast<std::size_t>(features[0]);
+    const std::size_t before = kConsecutive ? 0 : static_cast<std::size_t>(planes[0].column);
     for (std::int64_t i = begin; i < end; ++i) {
         const std::size_t r = kGathered ? rows[i] : static_cast<std::size_t>(i);
         if (kGathered) {
             const std::size_t later = rows[i + ahead < last_fetch ? i + ahead : last_fetch];
             if (kOneLine)
-                fetch(first_bin + (later * stride + before));
+                fetch(first_code + (later * stride + before));
             else
-                fetch_lines(first_bin + (later * stride + before), last_bins);
+                fetch_lines(first_code + (later * stride + before), last_bins);
             fetch(statistics + later * width);
         }
         const Row<kWidth> row(statistics + r * width);
-        const std::uint8_t* bins = first_bin + r * stride;
-        const auto bin = [&](int f) {
-            return static_cast<std::size_t>(kConsecutive ? bins[f] : bins[features[f]]);
-        };
+        const std::uint8_t* codes = first_code + r * stride;
         float* to = scratch;
-        const auto add = [&](int f, std::size_t place) {
-            const std::size_t at = bin(f);
+        const auto add = [&](int p, std::size_t place) {
+            const std::size_t at = codes[kConsecutive ? p : planes[p].column];
             row.add_to(to + (place * kStep + at * kWidth));
         };
-        int f = 0;
-        for (; f + kTogether <= n_features; f += kTogether) {
-            add(f, 0);
-            add(f + 1, 1);
-            add(f + 2, 2);
-            add(f + 3, 3);
-            add(f + 4, 4);
-            add(f + 5, 5);
-            add(f + 6, 6);
-            add(f + 7, 7);
+        int p = 0;
+        for (; p + kTogether <= n_planes; p += kTogether) {
+            add(p, 0);
+            add(p + 1, 1);
+            add(p + 2, 2);
+            add(p + 3, 3);
+            add(p + 4, 4);
+            add(p + 5, 5);
+            add(p + 6, 6);
+            add(p + 7, 7);
             to += kTogether * kStep;
         }
-        for (; f < n_features; ++f) {
-            add(f, 0);
+        for (; p < n_planes; ++p) {
+            add(p, 0);
             to += kStep;
         }
     }
@@ -116,7 +113,7 @@ void add_fetched(const HistogramTask& task, int first_lane, std::int64_t begin, 
 // Adds lanes first_lane..first_lane + kWidth - 1 of rows begin..end-1 to `scratch`.
 template <int kWidth, bool kGathered, bool kConsecutive>
 void add_rows(const HistogramTask& task, int first_lane, std::int64_t begin, std::int64_t end) {
-    const std::int32_t first = task.features[0], last = task.features[task.n_features - 1];
+    const std::int32_t first = task.planes[0].column, last = task.planes[task.n_planes - 1].column;
     const std::size_t last_bins = last_line(task.bins + first, static_cast<std::size_t>(last - first + 1),
                                             static_cast<std::size_t>(task.stride));
     last_bins == 0
@@ -142,25 +139,27 @@ inline double* bins_of(const HistogramTask& task, int feature) {
 // Adds up in float64 from the start. With few rows float32 vectors gain no time, and equal gains stay equal.
 void add_in_float64(const HistogramTask& task) {
     const std::int64_t width = task.width;
-    for (int f = 0; f < task.n_features; ++f) {
-        const int feature = task.features[f];
+    const auto each = [&](const auto& work) {
+        for (int p = 0; p < task.n_planes; ++p)
+            for (int f = task.planes[p].first; f < task.planes[p].last; ++f)
+                work(task.planes[p], task.features[f]);
+    };
+    each([&](const TreePlane&, int feature) {
         double* histogram = bins_of(task, feature);
         for (std::int64_t k = 0; k < (task.n_bins[feature] + 1) * width; ++k) histogram[k] = 0.0;
-    }
+    });
     // Blocks of rows stay in the cache while the features pass.
     for (std::int64_t begin = task.begin; begin < task.end; begin += kFewRows) {
         const std::int64_t end = begin + kFewRows < task.end ? begin + kFewRows : task.end;
-        for (int f = 0; f < task.n_features; ++f) {
-            const int feature = task.features[f];
-            const int n_bins = task.n_bins[feature];
+        each([&](const TreePlane& plane, int feature) {
+            const std::uint8_t* bin_of = task.bin_of + feature * kMostCodes;
             double* histogram = bins_of(task, feature);
             for (std::int64_t i = begin; i < end; ++i) {
                 const std::int64_t r = task.rows ? task.rows[i] : i;
-                const int bin = task.bins[r * task.stride + feature];
-                double* to = histogram + (bin == kMissing ? n_bins : bin) * width;
+                double* to = histogram + bin_of[task.bins[r * task.stride + plane.column]] * width;
                 add_row(task.statistics + r * task.width, task.width, to);
             }
-        }
+        });
     }
 }
 
@@ -175,21 +174,39 @@ void flush_bins(float* from, int n, std::int64_t step, double* to) {
     }
 }
 
+// Moves the sums of codes to the bins of each feature that shares them.
 template <int kWidth, bool kFirst>
-void flush_feature(const HistogramTask& task, int lane, int f) {
-    const int feature = task.features[f];
-    const int n_bins = task.n_bins[feature];
-    float* from = task.scratch + static_cast<std::int64_t>(f) * kSlots * kWidth;
-    double* to = bins_of(task, feature) + lane;
+void flush_shared(const HistogramTask& task, int lane, const TreePlane& plane, float* from) {
+    const std::int64_t step = task.width;
+    for (int f = plane.first; f < plane.last; ++f) {
+        const int feature = task.features[f];
+        const std::uint8_t* bin_of = task.bin_of + feature * kMostCodes;
+        double* to = bins_of(task, feature) + lane;
+        for (int bin = 0; kFirst && bin <= task.n_bins[feature]; ++bin)
+            for (int k = 0; k < kWidth; ++k) to[bin * step + k] = 0.0;
+        for (int code = 0; code < plane.n_codes; ++code)
+            for (int k = 0; k < kWidth; ++k)
+                to[bin_of[code] * step + k] += static_cast<double>(from[code * kWidth + k]);
+    }
+    for (int k = 0; k < plane.n_codes * kWidth; ++k) from[k] = 0.0f;
+}
+
+template <int kWidth, bool kFirst>
+void flush_plane(const HistogramTask& task, int lane, int p) {
+    const TreePlane& plane = task.planes[p];
+    float* from = task.scratch + static_cast<std::int64_t>(p) * kSlots * kWidth;
+    if (plane.shared) return flush_shared<kWidth, kFirst>(task, lane, plane, from);
+    const int n_bins = plane.n_codes;
+    double* to = bins_of(task, task.features[plane.first]) + lane;
     flush_bins<kWidth, kFirst>(from, n_bins, task.width, to);
     flush_bins<kWidth, kFirst>(from + kMissing * kWidth, 1, task.width, to + n_bins * task.width);
 }
 
-// Blocks of rows between two flushes of a feature: with fewer bins more rows fall into each, so it is flushed
+// Blocks of rows between two flushes of a plane: with fewer codes more rows fall into each, so it is flushed
 // sooner.
-inline std::int64_t blocks_in_float(int n_bins) {
+inline std::int64_t blocks_in_float(const TreePlane& plane) {
     const std::int64_t most = kFloatRows / kBlockRows;
-    const std::int64_t wanted = n_bins * most / 255;
+    const std::int64_t wanted = plane.n_codes * most / 255;
     return wanted < 1 ? 1 : wanted;
 }
 
@@ -199,24 +216,23 @@ void add_slice(const HistogramTask& task, int lane) {
     for (std::int64_t begin = task.begin, block = 0; begin < task.end; begin += kBlockRows, ++block) {
         const bool is_last = begin + kBlockRows >= task.end;
         add_rows<kWidth, kGathered, kConsecutive>(task, lane, begin, is_last ? task.end : begin + kBlockRows);
-        for (int f = 0; f < task.n_features; ++f) {
-            const std::int64_t together = blocks_in_float(task.n_bins[task.features[f]]);
+        for (int p = 0; p < task.n_planes; ++p) {
+            const std::int64_t together = blocks_in_float(task.planes[p]);
             if (!is_last && (block + 1) % together != 0) continue;
-            block < together ? flush_feature<kWidth, true>(task, lane, f)
-                             : flush_feature<kWidth, false>(task, lane, f);
+            block < together ? flush_plane<kWidth, true>(task, lane, p)
+                             : flush_plane<kWidth, false>(task, lane, p);
         }
     }
 }
 
-// Where a block's sums of a feature are to be flushed to, the first time or again, without the order of
+// Where a block's sums of a plane are to be flushed to, the first time or again, without the order of
 // blocks.
 template <int kWidth>
-void flush_within(const HistogramTask& task, int f, std::int64_t block) {
+void flush_within(const HistogramTask& task, int p, std::int64_t block) {
     HistogramTask beside = task;
     beside.histogram = task.beside;
-    block < blocks_in_float(task.n_bins[task.features[f]])
-        ? flush_feature<kWidth, true>(beside, task.lane, f)
-        : flush_feature<kWidth, false>(beside, task.lane, f);
+    block < blocks_in_float(task.planes[p]) ? flush_plane<kWidth, true>(beside, task.lane, p)
+                                            : flush_plane<kWidth, false>(beside, task.lane, p);
 }
 
 template <int kWidth, bool kGathered, bool kConsecutive>
@@ -225,10 +241,10 @@ void add_to_scratch(const HistogramTask& task) {
         const bool is_last = begin + kBlockRows >= task.end;
         const std::int64_t end = is_last ? task.end : begin + kBlockRows;
         add_rows<kWidth, kGathered, kConsecutive>(task, task.lane, begin, end);
-        for (int f = 0; f < task.n_features; ++f) {
-            const std::int64_t together = blocks_in_float(task.n_bins[task.features[f]]);
+        for (int p = 0; p < task.n_planes; ++p) {
+            const std::int64_t together = blocks_in_float(task.planes[p]);
             if (together < kFloatRows / kBlockRows && (is_last || (block + 1) % together == 0))
-                flush_within<kWidth>(task, f, block);
+                flush_within<kWidth>(task, p, block);
         }
     }
 }
@@ -255,12 +271,12 @@ void add_beside(const HistogramTask& task, int feature) {
 
 template <int kWidth, bool kFirst>
 void flush_all(const HistogramTask& task) {
-    for (int f = 0; f < task.n_features; ++f) {
-        const int feature = task.features[f];
-        if (blocks_in_float(task.n_bins[feature]) < kFloatRows / kBlockRows)
-            add_beside<kWidth, kFirst>(task, feature);
+    for (int p = 0; p < task.n_planes; ++p) {
+        const TreePlane& plane = task.planes[p];
+        if (blocks_in_float(plane) == kFloatRows / kBlockRows)
+            flush_plane<kWidth, kFirst>(task, task.lane, p);
         else
-            flush_feature<kWidth, kFirst>(task, task.lane, f);
+            for (int f = plane.first; f < plane.last; ++f) add_beside<kWidth, kFirst>(task, task.features[f]);
     }
 }
 

@@ -11,8 +11,8 @@
 namespace ordinal {
 namespace {
 
-constexpr int kGroup = 32;    // features whose float32 histograms one thread fills together
-constexpr int kRowsCost = 6;  // to read a row for a group of features costs what so many features do
+constexpr int kGroup = 32;    // planes whose float32 histograms one thread fills together
+constexpr int kRowsCost = 6;  // to read a row for a group of planes costs what so many planes do
 
 // Whose turn it is among the blocks of a chain, which are added to one histogram in their order. On a cache
 // line of its own.
@@ -24,10 +24,8 @@ struct alignas(64) Turn {
 
 LeafHistograms::LeafHistograms(const BinnedData& data, Pool& pool, bool in_float64)
     : data_(data), pool_(pool), in_float64_(in_float64) {
-    for (int f = 0; f < data_.n_features; ++f) {
-        n_most_slots_ += data_.n_bins[f] + 1;
-        few_bins_ |= data_.n_bins[f] < 255;
-    }
+    for (int f = 0; f < data_.n_features; ++f) n_most_slots_ += data_.n_bins[f] + 1;
+    for (int p = 0; p < data_.planes->n_planes(); ++p) few_codes_ |= data_.planes->n_codes(p) < kMostCodes;
     offsets_.resize(static_cast<std::size_t>(data_.n_features));
     left_.resize(static_cast<std::size_t>(data_.n_rows));
     right_.resize(static_cast<std::size_t>(data_.n_rows));
@@ -43,19 +41,18 @@ void LeafHistograms::begin(const float* statistics, RowLayout layout,
     }
     layout_ = layout;
     features_ = &features;
-    consecutive_ = features.back() - features.front() + 1 == static_cast<std::int32_t>(features.size());
+    list_planes();
     // Of the features that pass together; those that were drawn may lie far apart.
     n_slots_ = 0;
-    for (const std::int32_t feature : features) {
+    for (const std::int32_t feature : by_plane_) {
         offsets_[static_cast<std::size_t>(feature)] = n_slots_;
         n_slots_ += data_.n_bins[feature] + 1;
     }
     // Each thread fills the same places for one group after the other, so that its cache keeps them.
     const int groups = std::min(n_groups(), fewest_groups());
-    scratch_step_ =
-        static_cast<std::int64_t>(features.size() / static_cast<std::size_t>(groups) + 1) * kSlots;
-    beside_.resize(few_bins_ ? static_cast<std::size_t>(n_most_slots_ * layout.width() * pool_.n_threads())
-                             : 0);
+    scratch_step_ = std::int64_t{n_planes() / groups + 1} * kSlots;
+    beside_.resize(few_codes_ ? static_cast<std::size_t>(n_most_slots_ * layout.width() * pool_.n_threads())
+                              : 0);
     const std::size_t n_places = static_cast<std::size_t>(scratch_step_ * pool_.n_threads());
     own_step_ = keeps(0) ? 0 : together(kFewToRead) * std::int64_t{kSlots} * layout_.width();
     own_.resize(static_cast<std::size_t>(2 * own_step_ * pool_.n_threads()));
@@ -74,6 +71,31 @@ void LeafHistograms::begin(const float* statistics, RowLayout layout,
               });
 }
 
+// The planes of the tree's features; of one that is shared those that were drawn.
+void LeafHistograms::list_planes() {
+    const Planes& all = *data_.planes;
+    const std::vector<std::int32_t>& features = *features_;
+    places_.resize(features.size());
+    std::iota(places_.begin(), places_.end(), 0);
+    const auto plane_of = [&](std::int32_t place) {
+        return all.of(features[static_cast<std::size_t>(place)]).plane;
+    };
+    std::stable_sort(places_.begin(), places_.end(),
+                     [&](std::int32_t a, std::int32_t b) { return plane_of(a) < plane_of(b); });
+    by_plane_.clear();
+    planes_.clear();
+    for (const std::int32_t place : places_) {
+        const std::int32_t column = plane_of(place), at = static_cast<std::int32_t>(by_plane_.size());
+        if (planes_.empty() || planes_.back().column != column) {
+            const bool shared = all.is_shared(column);
+            planes_.push_back({column, all.n_codes(column) - !shared, at, at, shared});
+        }
+        by_plane_.push_back(features[static_cast<std::size_t>(place)]);
+        ++planes_.back().last;
+    }
+    consecutive_ = planes_.back().column - planes_.front().column + 1 == n_planes();
+}
+
 std::unique_ptr<Histogram> LeafHistograms::take() {
     if (!spare_.empty()) {
         std::unique_ptr<Histogram> histogram = std::move(spare_.back());
@@ -88,26 +110,22 @@ void LeafHistograms::give_back(std::unique_ptr<Histogram> histogram) {
 }
 
 int LeafHistograms::n_groups() const {
-    const int n_features = static_cast<int>(features_->size());
-    const int rounds = (n_features + kGroup * pool_.n_threads() - 1) / (kGroup * pool_.n_threads());
-    return std::min(n_features, rounds * pool_.n_threads());
+    const int rounds = (n_planes() + kGroup * pool_.n_threads() - 1) / (kGroup * pool_.n_threads());
+    return std::min(n_planes(), rounds * pool_.n_threads());
 }
 
 // As few as fill their places in the cache.
-int LeafHistograms::fewest_groups() const {
-    const int n_features = static_cast<int>(features_->size());
-    return std::min(n_features, (n_features + kGroup - 1) / kGroup);
-}
+int LeafHistograms::fewest_groups() const { return std::min(n_planes(), (n_planes() + kGroup - 1) / kGroup); }
 
-// Groups of features with which the threads end soonest, of pieces that each read all of their rows.
+// Groups of planes with which the threads end soonest, of pieces that each read all of their rows.
 int LeafHistograms::n_groups_of(std::int64_t n_pieces) const {
-    const std::int64_t n_features = static_cast<std::int64_t>(features_->size()), threads = pool_.n_threads();
+    const std::int64_t n_planes = this->n_planes(), threads = pool_.n_threads();
     const auto cost = [&](std::int64_t groups) {
         const std::int64_t in_turn = (n_pieces * groups + threads - 1) / threads;
-        return in_turn * ((n_features + groups - 1) / groups + kRowsCost);
+        return in_turn * ((n_planes + groups - 1) / groups + kRowsCost);
     };
     std::int64_t best = fewest_groups();
-    for (std::int64_t groups = best + 1; groups <= n_features && groups <= threads; ++groups)
+    for (std::int64_t groups = best + 1; groups <= n_planes && groups <= threads; ++groups)
         if (cost(groups) < cost(best)) best = groups;
     return static_cast<int>(best);
 }
@@ -123,16 +141,16 @@ void LeafHistograms::build_parts(const std::unique_ptr<Histogram>& kept, const s
     // cache.
     const std::int64_t n_blocks = in_float64_ ? 1 : ((n + parts - 1) / parts + kFloatRows - 1) / kFloatRows;
     const std::int64_t n_taken = parts * slices >= pool_.n_threads() ? 1 : n_blocks;
-    const std::int64_t n_features = static_cast<std::int64_t>(features_->size());
+    const std::int64_t n_planes = this->n_planes();
     const int groups = n_groups_of(parts * slices * n_taken);
     const std::int64_t n_chains = std::int64_t{parts} * slices * groups;
     std::vector<Turn> turns(static_cast<std::size_t>(n_chains));
     pool_.run("histogram in parts", n_taken * n_chains, true, [&](std::int64_t piece, int thread) {
         const std::int64_t chain = piece % n_chains, group = chain % groups;
         const std::int64_t part = chain / groups % parts, lane = chain / groups / parts * slice;
-        HistogramTask task = task_of(rows, part * n / parts, (part + 1) * n / parts,
-                                     static_cast<int>(group * n_features / groups),
-                                     static_cast<int>((group + 1) * n_features / groups), thread);
+        const PlaneRange planes{static_cast<int>(group * n_planes / groups),
+                                static_cast<int>((group + 1) * n_planes / groups)};
+        HistogramTask task = task_of(rows, part * n / parts, (part + 1) * n / parts, planes, thread);
         task.histogram = part ? parts_[static_cast<std::size_t>(part) - 1]->data() : kept->data();
         task.lane = static_cast<int>(lane);
         const std::int64_t first = piece / n_chains;
@@ -162,7 +180,7 @@ void LeafHistograms::add_blocks(HistogramTask task, std::int64_t first, std::int
 }
 
 HistogramTask LeafHistograms::task_of(const std::uint32_t* rows, std::int64_t begin, std::int64_t end,
-                                      int first, int last, int thread) {
+                                      PlaneRange planes, int thread) {
     HistogramTask task;
     task.bins = data_.rows;
     task.stride = data_.stride;
@@ -171,9 +189,11 @@ HistogramTask LeafHistograms::task_of(const std::uint32_t* rows, std::int64_t be
     task.rows = rows;
     task.begin = begin;
     task.end = end;
-    task.features = features_->data() + first;
-    task.n_features = last - first;
+    task.planes = planes_.data() + planes.first;
+    task.n_planes = planes.last - planes.first;
     task.consecutive = consecutive_;
+    task.features = by_plane_.data();
+    task.bin_of = data_.planes->bins();
     task.n_bins = data_.n_bins;
     task.offsets = offsets_.data();
     task.first_bin = 0;
@@ -182,23 +202,23 @@ HistogramTask LeafHistograms::task_of(const std::uint32_t* rows, std::int64_t be
     task.in_float64 = in_float64_;
     task.lane = 0;
     task.is_first = true;
-    task.beside = few_bins_ ? beside_.data() + thread * n_most_slots_ * layout_.width() : nullptr;
+    task.beside = few_codes_ ? beside_.data() + thread * n_most_slots_ * layout_.width() : nullptr;
     return task;
 }
 
 Bins LeafHistograms::build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n,
-                           int first, int last, int thread, int side) {
-    const std::int32_t* features = features_->data() + first;
+                           PlaneRange planes, int thread, int side) {
+    HistogramTask task = task_of(rows, 0, n, planes, thread);
     Bins bins;
     if (kept)
         bins.data = kept->data();
     else
-        bins = {own_.data() + (2 * thread + side) * own_step_, offsets_[static_cast<std::size_t>(*features)]};
+        bins = {own_.data() + (2 * thread + side) * own_step_,
+                offsets_[static_cast<std::size_t>(task.features[task.planes->first])]};
     if (kept && n_parts(n) > 1) {
-        for (int f = first; f < last; ++f) join(bins, (*features_)[static_cast<std::size_t>(f)], n_parts(n));
+        over_features(planes, [&](std::size_t, std::int32_t feature) { join(bins, feature, n_parts(n)); });
         return bins;
     }
-    HistogramTask task = task_of(rows, 0, n, first, last, thread);
     task.first_bin = bins.first;
     task.histogram = bins.data;
     active_instruction_set().build_histogram(task);

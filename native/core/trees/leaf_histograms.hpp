@@ -10,6 +10,7 @@
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
 #include "threads/sizes.hpp"
+#include "trees/planes.hpp"
 #include "trees/row_layout.hpp"
 #include "trees/tasks.hpp"
 #include "trees/tree.hpp"
@@ -19,7 +20,8 @@ namespace ordinal {
 struct BinnedData {
     std::int64_t n_rows = 0;
     int n_features = 0;
-    const std::uint8_t* rows = nullptr;  // (n_rows, stride) for histograms
+    const Planes* planes = nullptr;
+    const std::uint8_t* rows = nullptr;  // (n_rows, stride) codes of the planes, for histograms
     std::int64_t stride = 0;
     const std::uint8_t* columns = nullptr;      // (n_features, n_rows) for partitions
     const std::int32_t* n_bins = nullptr;       // (n_features,) without the missing one
@@ -33,6 +35,11 @@ using Histogram = AlignedVector<double>;
 struct Bins {
     double* data = nullptr;
     std::int64_t first = 0;
+};
+
+// Planes first..last-1 of a tree's, whose features are built and scanned together.
+struct PlaneRange {
+    int first, last;
 };
 
 class LeafHistograms {
@@ -55,22 +62,30 @@ class LeafHistograms {
         return data_.by_category && data_.by_category[feature] ? &data_.categories : nullptr;
     }
 
-    // Runs work(first, last, thread) over groups of features of nearly the same size, as many for each
-    // thread.
+    // Runs work(part, thread) over parts of the planes of nearly the same size, as many for each thread.
     template <class Work>
-    void over_features(std::int64_t n_rows, const Work& work) const {
-        const int n_features = static_cast<int>(features_->size());
-        const bool worth = n_rows * n_features >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
+    void over_planes(std::int64_t n_rows, const Work& work) const {
+        const int n_planes = this->n_planes();
+        const bool worth = n_rows * n_planes >= kWorthRows || n_slots_ * layout_.width() >= kWorthSums;
         // Each group reads all rows: more groups than a single thread needs cost it time.
         const int groups = worth ? n_groups() : fewest_groups();
         pool_.run("histogram and scan", groups, worth, [&](std::int64_t group, int thread) {
-            // Such a product leaves an int from 262,144 features on.
-            const int end = static_cast<int>((group + 1) * n_features / groups);
-            for (int first = static_cast<int>(group * n_features / groups), last; first < end; first = last) {
+            // Such a product leaves an int from 262,144 planes on.
+            const int end = static_cast<int>((group + 1) * n_planes / groups);
+            for (int first = static_cast<int>(group * n_planes / groups), last; first < end; first = last) {
                 last = std::min(end - first, together(n_rows)) + first;
-                work(first, last, thread);
+                work(PlaneRange{first, last}, thread);
             }
         });
+    }
+
+    // Calls work(i, feature) for the features of some planes: i is the feature's place in features().
+    template <class Work>
+    void over_features(PlaneRange planes, const Work& work) const {
+        const TreePlane* of_tree = planes_.data();
+        for (int f = of_tree[planes.first].first; f < of_tree[planes.last - 1].last; ++f)
+            work(static_cast<std::size_t>(places_[static_cast<std::size_t>(f)]),
+                 by_plane_[static_cast<std::size_t>(f)]);
     }
 
     // What a thread's scans put aside.
@@ -91,10 +106,10 @@ class LeafHistograms {
     // rows alone, so that sums do not depend on the threads.
     void build_parts(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n);
 
-    // Fills features first..last-1, in the order of features(), with n rows. Where no histogram is kept, into
-    // the thread's own memory, that of the side 0 or 1.
-    Bins build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n, int first,
-               int last, int thread, int side = 0);
+    // Fills the features of some planes with n rows. Where no histogram is kept, into the thread's own
+    // memory, that of the side 0 or 1.
+    Bins build(const std::unique_ptr<Histogram>& kept, const std::uint32_t* rows, std::int64_t n,
+               PlaneRange planes, int thread, int side = 0);
     void subtract(Bins from, Bins part, std::int32_t feature) const;
 
     // Bins of a feature, (n_bins + 1, width); the missing one is the last.
@@ -118,13 +133,15 @@ class LeafHistograms {
     static constexpr std::int64_t kRowsOfTwoParts = 1 << 15;  // fewer cost more to join than they save
     static constexpr std::int64_t kRowsOfFourParts = 1 << 17;
     static constexpr std::int64_t kLargestPart = 1 << 21;  // numbers
-    static constexpr std::size_t kMostInParts = 64;        // features
-    static constexpr std::int64_t kRowsOfFeature = 512;  // so many rows are as long as the bins of a feature
+    static constexpr int kMostInParts = 64;                // planes
+    static constexpr std::int64_t kRowsOfPlane = 512;      // so many rows are as long as the bins of a plane
 
+    void list_planes();
+    int n_planes() const { return static_cast<int>(planes_.size()); }
     int n_groups() const;
     int n_parts(std::int64_t n) const {
-        // Of more features a single thread makes several groups too, each of which reads the rows.
-        if (features_->size() > kMostInParts || n_slots_ * layout_.width() > kLargestPart) return 1;
+        // Of more planes a single thread makes several groups too, each of which reads the rows.
+        if (n_planes() > kMostInParts || n_slots_ * layout_.width() > kLargestPart) return 1;
         return n >= kRowsOfFourParts ? 4 : n >= kRowsOfTwoParts ? 2 : 1;
     }
     int fewest_groups() const;
@@ -135,17 +152,17 @@ class LeafHistograms {
     float* scratch_of(int thread) {
         return scratch_.data() + thread * scratch_step_ * slice_width(layout_.width());
     }
-    HistogramTask task_of(const std::uint32_t* rows, std::int64_t begin, std::int64_t end, int first,
-                          int last, int thread);
+    HistogramTask task_of(const std::uint32_t* rows, std::int64_t begin, std::int64_t end, PlaneRange planes,
+                          int thread);
     void join(Bins bins, std::int32_t feature, int parts) const;
 
-    // Features that pass over n rows at once. The more there are, the less often the rows are read; the
+    // Planes that pass over n rows at once. The more there are, the less often the rows are read; the
     // fewer, the longer what was added up stays in the cache, to be taken from the parent's and scanned.
     int together(std::int64_t n) const {
-        if (!is_wide(layout_.width())) return static_cast<int>(features_->size());
+        if (!is_wide(layout_.width())) return n_planes();
         const std::int64_t in_cache =
             kCache / (2 * kSlots * layout_.width() * static_cast<int>(sizeof(double)));
-        return static_cast<int>(std::max({n / kRowsOfFeature, in_cache, std::int64_t{1}}));
+        return static_cast<int>(std::max({n / kRowsOfPlane, in_cache, std::int64_t{1}}));
     }
 
     BinnedData data_;
@@ -153,13 +170,13 @@ class LeafHistograms {
     bool in_float64_;
     std::vector<std::int64_t> offsets_;  // of the tree's features
     std::int64_t n_slots_ = 0, n_most_slots_ = 0;
-    bool few_bins_ = false;  // of a feature, so that its sums go to float64 within a block
+    bool few_codes_ = false;  // of a plane, so that its sums go to float64 within a block
     std::vector<std::uint32_t> rows_, left_, right_;
     AlignedVector<double> own_;  // bins of each thread, for both sides of a split
     std::int64_t own_step_ = 0;  // numbers of a thread and side
     AlignedVector<float> scratch_;
     std::int64_t scratch_step_ = 0;  // places of a thread
-    AlignedVector<double> beside_;   // bins of each thread, where features have few
+    AlignedVector<double> beside_;   // bins of each thread, where planes have few codes
     AlignedVector<double> scan_;
     std::int64_t scan_step_ = 0;  // numbers of a thread
     std::vector<std::unique_ptr<Histogram>> spare_;
@@ -169,6 +186,9 @@ class LeafHistograms {
     const float* statistics_ = nullptr;
     RowLayout layout_;
     const std::vector<std::int32_t>* features_ = nullptr;
+    std::vector<TreePlane> planes_;
+    std::vector<std::int32_t> by_plane_,
+        places_;  // the features plane by plane, and where features() has them
     bool consecutive_ = true;
 };
 

@@ -13,33 +13,44 @@
 
 namespace ordinal {
 
-constexpr int kSlots = 257;  // a feature's places in the float32 histogram; odd, so that the
-                             // first bins of all features do not share one cache set
+constexpr int kSlots = 257;      // a plane's places in the float32 histogram; odd, so that the
+                                 // first codes of all planes do not share one cache set
+constexpr int kMostCodes = 256;  // of a plane
 constexpr std::int64_t kFloatRows =
     1 << 14;                             // rows added up in float32 before the sums of 255 bins go to float64
 constexpr std::int64_t kFewRows = 2048;  // added up in float64
 constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
 
+// A byte of each row, and its features (trees/planes.hpp).
+struct TreePlane {
+    std::int32_t column;
+    std::int32_t n_codes;      // without the missing one of a feature that is alone
+    std::int32_t first, last;  // features first..last-1 of the tree's
+    bool shared;
+};
+
 struct HistogramTask {
-    const std::uint8_t* bins;  // (n_rows, stride) row-major
+    const std::uint8_t* bins;  // (n_rows, stride) row-major: the codes of the planes
     std::int64_t stride;
     const float* statistics;  // (n_rows, width)
     int width;
-    const std::uint32_t* rows;     // rows of the leaf, or null for rows 0, 1, ...
-    std::int64_t begin, end;       // those of this task
-    const std::int32_t* features;  // (n_features,) columns of this task
-    int n_features;
-    bool consecutive;             // features are features[0], features[0] + 1, ...
-    const std::int32_t* n_bins;   // (all features,)
-    const std::int64_t* offsets;  // (all features,) first bin of a feature
-    std::int64_t first_bin;       // that `histogram` starts with
-    float* scratch;               // (n_features * kSlots * slice_width(width),)
-    double* histogram;            // (bins, width); the missing bin is each feature's last
-    bool in_float64;              // add every row up in float64, however many there are
+    const std::uint32_t* rows;  // rows of the leaf, or null for rows 0, 1, ...
+    std::int64_t begin, end;    // those of this task
+    const TreePlane* planes;    // (n_planes,) those of this task
+    int n_planes;
+    bool consecutive;              // their columns are those of planes[0], the next one, ...
+    const std::int32_t* features;  // of the tree, plane by plane
+    const std::uint8_t* bin_of;    // (all features, 256): the bin of a code
+    const std::int32_t* n_bins;    // (all features,)
+    const std::int64_t* offsets;   // (all features,) first bin of a feature
+    std::int64_t first_bin;        // that `histogram` starts with
+    float* scratch;                // (n_planes * kSlots * slice_width(width),)
+    double* histogram;             // (bins, width); the missing bin is each feature's last
+    bool in_float64;               // add every row up in float64, however many there are
     // Of a block alone.
     int lane;        // of the slice's first column
     bool is_first;   // nothing is in the histogram yet
-    double* beside;  // (bins, width): features of few bins, which go to float64 within the block
+    double* beside;  // (bins, width): planes of few codes, which go to float64 within the block
 };
 
 // The candidates of one leaf along one feature; a criterion's leaf says what they are judged with.
@@ -87,8 +98,10 @@ struct BinTask {
     std::int64_t begin, end;  // rows
     const void* cuts;         // (256,) of the values' type, increasing, padded with infinity
     std::uint8_t* column;     // (n_rows,)
-    std::uint8_t* rows;       // this column of the row-major copy
+    std::uint8_t* rows;       // the feature's plane of the row-major copy
     std::int64_t stride;
+    std::int32_t code_step, missing;  // as a Place has them
+    bool is_first;                    // of its plane: the codes begin with it
 };
 
 struct SumTask {
