@@ -108,11 +108,11 @@ def _plain(value: Any) -> Any:
 
 def _as_text(model: Any) -> str:
     """Return a model to continue as the text that its file would hold, which Spark copies and writes."""
-    if isinstance(model, str):
+    if isinstance(model, str) and model.startswith('{"'):
         return model
     booster = model.get_booster() if hasattr(model, "get_booster") else model
     if not isinstance(booster, xgboost.Booster):
-        raise TypeError(f"xgb_model must be a fitted model or a booster; got {type(model).__name__}")
+        raise ValueError(f"xgb_model must be a fitted model or a booster; got {model!r}")
     return bytes(booster.save_raw("json")).decode()
 
 

@@ -370,7 +370,7 @@ def test_a_model_is_continued_with_its_thresholds(session, tmp_path):
     np.testing.assert_allclose(history, more.training_loss_[5:], rtol=1e-5)
     with pytest.raises(ValueError, match="xgb_model"):
         SparkXGBOrdinalClassifier(xgb_model=first, classes=range(9), **options).fit(dataset)
-    with pytest.raises(TypeError, match="xgb_model"):
+    with pytest.raises(ValueError, match="xgb_model"):
         SparkXGBOrdinalClassifier(xgb_model=3)
 
 
