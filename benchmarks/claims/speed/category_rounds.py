@@ -1,7 +1,7 @@
 """A round of the engine with columns of categories and of few values, beside LightGBM's binary one on the same.
 
     python benchmarks/claims/speed/category_rounds.py      both tables; K = 5 and 10; 1 and 2 threads
-    python benchmarks/claims/speed/category_rounds.py --tables mixed --threads 2
+    python benchmarks/claims/speed/category_rounds.py --instruction-set avx2
 
 All numbers of a line come from one process. Variants alternate, and each is the median over rounds.
 """
@@ -18,6 +18,7 @@ import numpy as np
 
 from claims.speed.engine_rounds import LEAVES, classes, in_turns, lightgbm_booster
 from lib import report
+from ordinal_objectives import _core
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import TrainingSet
@@ -80,11 +81,18 @@ def main() -> None:
     parser.add_argument("--classes", type=int, nargs="+", default=[5, 10])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=36)
-    parser.add_argument("--name", default=NAME, help="of the result's files")
+    parser.add_argument(
+        "--instruction-set", choices=_core.instruction_sets()[1:], help="not the best one of this machine"
+    )
     options = parser.parse_args()
+    lesser = options.instruction_set
+    if lesser:
+        _core.select_instruction_set(lesser)
     cases = product(options.tables, options.classes, options.threads)
     rows = [measure(*case, options.rounds) for case in cases]
-    report.write(options.name, "A round with columns of categories and of few values", rows, NOTE)
+    report.write(
+        f"{NAME}_{lesser}" if lesser else NAME, "A round with columns of categories and of few values", rows, NOTE
+    )
 
 
 if __name__ == "__main__":
