@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -127,14 +127,10 @@ def eval_metrics(given: Iterable[object], n_classes: int, decide: Decide) -> lis
     """
     asked = list[Any]()
     for some in given:
-        is_one = callable(some) or isinstance(some, str) or not isinstance(some, Iterable)
-        asked += [one for one in ([some] if is_one else some) if one not in asked]
-    none = (None, "none", "")
-    return [
-        EvalMetric(one, n_classes, decide)
-        for one in asked
-        if (one.lower() if isinstance(one, str) else one) not in none
-    ]
+        several = isinstance(some, Iterable) and not (callable(some) or isinstance(some, str))
+        asked += [one for one in (cast(Iterable[Any], some) if several else [some]) if one not in asked]
+    named = [one for one in asked if (one.lower() if isinstance(one, str) else one) not in (None, "none", "")]
+    return [EvalMetric(one, n_classes, decide) for one in named]
 
 
 def warn_of_costs(names: Iterable[str], stacklevel: int = 5) -> None:
