@@ -23,6 +23,7 @@ from ordinal_objectives.plotting import (
     CumulativeReliabilityDisplay,
     DistributionFanDisplay,
     FeatureEffectDisplay,
+    NetBenefitDisplay,
     OrdinalConfusionDisplay,
     PITDisplay,
     PredictionIntervalsDisplay,
@@ -104,6 +105,16 @@ by_score = ClassProbabilitiesDisplay.from_estimator(model, X_test)
 # The score moves all thresholds alike, and shifts move single ones. Both sides have one scale.
 
 effect = FeatureEffectDisplay.from_estimator(model, X_test, "dose")
+
+# %%
+# What acting is worth
+# --------------------
+#
+# Who treats patients from some probability of "severe" or worse on: net benefit beside treating all and none.
+
+curve = NetBenefitDisplay.from_estimator(
+    model, X_test, y_test, at_least="severe", n_draws=200
+)
 
 # %%
 # Prediction sets

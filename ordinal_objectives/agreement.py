@@ -303,7 +303,8 @@ def agreement_report(
         functions.append(partial(_of_some, both.function(_KAPPAS[weights], pair.of_j), place[pair.rows]))
     values = [float(function(drawn_rows.weight[np.newaxis])[0]) for function in functions]
     drawn = drawn_rows.draw(functions, n_draws, validation.random_numbers(random_state))
-    alpha, ceiling, *kappas = (Interval.of(value, of_one, level) for value, of_one in zip(values, drawn, strict=True))
+    ends = drawn_rows.expanded(level)
+    alpha, ceiling, *kappas = (Interval.of(value, of_one, ends) for value, of_one in zip(values, drawn, strict=True))
     raters = ratings.raters.tolist()
     names = [(raters[pair.i], raters[pair.j]) for pair in pairs]
     return AgreementReport(

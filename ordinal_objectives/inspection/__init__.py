@@ -3,13 +3,12 @@
 from ordinal_objectives.inspection.effects import (
     FeatureEffect,
     LocalEffects,
-    MarginalEffects,
     accumulated_local_effects,
-    average_marginal_effects,
     feature_effect,
     partial_probabilities,
 )
 from ordinal_objectives.inspection.features import ShapValues, ThresholdImportances, shap_values, threshold_importances
+from ordinal_objectives.inspection.marginal_effects import MarginalEffects, average_marginal_effects
 from ordinal_objectives.inspection.model_summary import ModelSummary, summary
 from ordinal_objectives.inspection.proportional_odds import ProportionalOddsTest, proportional_odds_test
 from ordinal_objectives.utils import public_names

@@ -10,12 +10,22 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ordinal_objectives import random_effects, tables
-from ordinal_objectives.aliases import DataFrame, Estimator, FloatArray, IndexArray, LabelArray, RealArray, Seed, Table
+from ordinal_objectives.aliases import (
+    ArrayLike,
+    DataFrame,
+    Estimator,
+    FloatArray,
+    IndexArray,
+    LabelArray,
+    RealArray,
+    Seed,
+    Table,
+)
 from ordinal_objectives.columns import Columns, are_missing
 from ordinal_objectives.estimators import held_out
 from ordinal_objectives.export import lightgbm_model, xgboost_model
 from ordinal_objectives.export.model import Scorer, scoring_model
-from ordinal_objectives.inspection.rows import as_rows, name_of, names_of_model, unwrapped, with_column_of
+from ordinal_objectives.inspection.rows import as_rows, check_groups, name_of, names_of_model, unwrapped, with_column_of
 from ordinal_objectives.threads import effective_n_threads, library_n_threads, one_thread_after_fork
 from ordinal_objectives.utils import extras, validation
 
@@ -92,7 +102,12 @@ def threshold_columns(classes: Iterable[Any]) -> list[str]:
 
 
 def threshold_importances(
-    estimator: Estimator, X: object, *, n_repeats: int = 5, random_state: Seed = None
+    estimator: Estimator,
+    X: object,
+    *,
+    n_repeats: int = 5,
+    groups: ArrayLike | None = None,
+    random_state: Seed = None,
 ) -> ThresholdImportances:
     r"""Return how far each feature moves each threshold of a fitted classifier.
 
@@ -122,6 +137,9 @@ def threshold_importances(
         At least two rows. The cost is ``n_features * n_repeats + 1`` predictions of them.
     n_repeats : int, default=5
         How often each feature is permuted.
+    groups : array-like, shape (n_samples,), or None, default=None
+        The group of each row, such as a patient. Then a row gets the values of a row of another group, drawn at random:
+        Jansen's estimator asks for an independent row, and rows of one group may have the same value.
     random_state : int, RandomState instance or None, default=None
         Seed of the permutations. None takes NumPy's global state.
 
@@ -136,7 +154,8 @@ def threshold_importances(
     TypeError
         If the estimator has no margins.
     ValueError
-        If ``n_repeats`` is not a positive integer, or X has fewer than two rows.
+        If ``n_repeats`` is not a positive integer, X has fewer than two rows, or ``groups`` has another shape or fewer
+        than two groups.
 
     References
     ----------
@@ -167,10 +186,10 @@ def threshold_importances(
     n_samples, n_thresholds = before.shape
     if n_samples < 2:
         raise ValueError(f"X must have at least 2 rows; got {n_samples}")
+    of_groups = check_groups(groups, n_samples)
     total, score_total = np.zeros((X.shape[1], n_thresholds)), np.zeros(X.shape[1])
     for _ in range(n_repeats):
-        order, others = random.permutation(n_samples), np.empty(n_samples, np.intp)
-        others[order] = np.roll(order, 1)  # one cycle through all rows: none is its own
+        others = _other_rows(n_samples, of_groups, random)
         for feature in range(X.shape[1]):
             moved = model.predict_linear_predictors(prepared(with_column_of(X, feature, others))) - before
             total[feature] += np.mean(moved**2, axis=0)
@@ -181,6 +200,18 @@ def threshold_importances(
     found.feature_names = [name_of(estimator, X, column) for column in range(X.shape[1])]
     found.classes = getattr(model, "ordered_classes_", None)
     return found
+
+
+def _other_rows(n_samples: int, groups: IndexArray | None, random: np.random.RandomState) -> IndexArray:
+    """Return another row for each row, of another group where there are groups, (n_samples,)."""
+    if groups is None:
+        order, others = random.permutation(n_samples), np.empty(n_samples, np.intp)
+        others[order] = np.roll(order, 1)  # one cycle through all rows: none is its own
+        return others
+    sizes = np.bincount(groups)
+    by_group, starts = np.argsort(groups, kind="stable"), np.cumsum(sizes) - sizes
+    place = random.randint(n_samples - sizes[groups])  # among the rows of the others, by group
+    return by_group[place + np.where(place >= starts[groups], sizes[groups], 0)]
 
 
 class ShapValues(NamedTuple):

@@ -124,6 +124,7 @@ def summary(
     *,
     n_refits: int = 0,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     fit_params: Params | None = None,
     random_state: Seed = None,
 ) -> ModelSummary:
@@ -144,6 +145,9 @@ def summary(
         the score spreads them too.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows of X in the training of copies.
+    groups : array-like, shape (n_samples,), or None, default=None
+        The group of each row of X, such as a patient: copies are trained on whole groups drawn with replacement, and
+        the importances exchange values between groups only.
     fit_params : mapping of str to object, or None, default=None
         Keywords of the ``fit`` of copies beside rows and weights, such as LightGBM's ``categorical_feature``: what the
         model's own fit was given is not kept.
@@ -161,7 +165,8 @@ def summary(
     TypeError
         If the estimator is no classifier with margins, or ``n_refits`` no integer.
     ValueError
-        If ``n_refits`` is negative or 1, or not 0 without X and y, or X and y differ in rows.
+        If ``n_refits`` is negative or 1, or not 0 without X and y, X and y differ in rows, or ``groups`` has
+        another shape or fewer than two groups.
 
     Examples
     --------
@@ -178,8 +183,12 @@ def summary(
     n_refits, random = check_integer("n_refits", n_refits, 0), random_numbers(random_state)
     if n_refits == 1:
         raise ValueError("n_refits must be 0 or at least 2; got 1")
-    found = None if X is None else threshold_importances(estimator, X, random_state=random)
-    spread = _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, fit_params, random) if n_refits else None
+    found = None if X is None else threshold_importances(estimator, X, groups=groups, random_state=random)
+    spread = (
+        _spread(estimator, rows.as_rows(X), y, n_refits, sample_weight, groups, fit_params, random)
+        if n_refits
+        else None
+    )
     last = getattr(estimator, "best_estimator_", estimator)
     transforms = isinstance(last, Pipeline) and len(last) > 1  # into other features than those of X
     own = None if found is not None and transforms else getattr(model, "feature_importances_", None)
@@ -208,12 +217,16 @@ def _spread(
     y: ArrayLike | None,
     n_refits: int,
     sample_weight: ArrayLike | None,
+    groups: ArrayLike | None,
     fit_params: Params | None,
     random: np.random.RandomState,
 ) -> FloatArray:
     """Return the standard deviations of the thresholds of copies, (n_classes - 1,)."""
     check_consistent_length(X, y)
     weight = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
+    of_groups, nested = rows.check_groups(groups, X.shape[0]), list[int]()
+    if of_groups is not None:
+        X, nested = rows.with_nested_numbers(estimator, X, of_groups)
     copies = rows.trained_on_drawn_rows(
         estimator,
         X,
@@ -222,6 +235,8 @@ def _spread(
         weight,
         random,
         is_labelled=True,
+        groups=of_groups,
+        nested=nested,
         fit_params=fit_params,
     )
     return np.std([rows.unwrapped(copy)[0].thresholds_ for copy, _ in copies], axis=0, ddof=1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from ordinal_objectives.aliases import (
@@ -15,20 +16,28 @@ from ordinal_objectives.aliases import (
     DataFrame,
     Estimator,
     FloatArray,
+    IndexArray,
     IntArray,
     LabelArray,
     Params,
     Seed,
 )
-from ordinal_objectives.estimators.held_out import take_rows
+from ordinal_objectives.estimators.held_out import Rows, hold_out, take_rows
 from ordinal_objectives.estimators.labels import OrderedLabels
 from ordinal_objectives.estimators.wrappers import last_step
 from ordinal_objectives.inspection.features import threshold_columns
-from ordinal_objectives.inspection.rows import as_rows, trained_again, unwrapped
+from ordinal_objectives.inspection.rows import as_rows, check_groups, trained_again, unwrapped
 from ordinal_objectives.links import Link
 from ordinal_objectives.losses import get_loss
 from ordinal_objectives.utils.extras import data_frame
-from ordinal_objectives.utils.validation import check_integer, check_number, check_shape, random_numbers, row_weights
+from ordinal_objectives.utils.validation import (
+    check_integer,
+    check_number,
+    check_shape,
+    drawn_seed,
+    random_numbers,
+    row_weights,
+)
 
 # Shifts are centred until nothing moves by more than this share of them.
 _CENTRED, _MOST_PASSES = 1e-10, 1000
@@ -40,7 +49,7 @@ class ProportionalOddsTest(NamedTuple):
     Attributes
     ----------
     statistics : ndarray of float64, shape (n_classes - 1,)
-        Lowest threshold first: standard normal where odds are proportional, large where a shift is confirmed. Of
+        Lowest threshold first: about standard normal where odds are proportional, large where a shift is confirmed. Of
         several splits the median.
     p_values : ndarray of float64, shape (n_classes - 1,)
         One-sided, adjusted by Holm's method: all those of at most alpha can be rejected together at the level alpha.
@@ -89,6 +98,7 @@ def proportional_odds_test(
     n_splits: int = 5,
     test_size: float = 0.5,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     fit_params: Params | None = None,
     random_state: Seed = None,
 ) -> ProportionalOddsTest:
@@ -112,6 +122,12 @@ def proportional_odds_test(
     which keeps the level whatever the dependence of the splits, and rejects less often than that. The p-values of the
     thresholds are adjusted by Holm's method [3]_ afterwards.
 
+    With ``groups`` no group is divided, and the sums :math:`\psi_g` of the groups take the place of those of the rows,
+    as in a variance that is robust to clusters, so that rows of a group may depend on each other in any way. With few
+    groups z is not normal: where the :math:`\psi_g` of G groups are, :math:`z \sqrt{(G - 1) / (G - z^2)}` is the t
+    statistic of their mean, with G - 1 degrees of freedom, which Cameron, Gelbach and Miller [4]_ advise for clusters.
+    The p-values are those of it.
+
     What is tested is the fitted kind of model: a link that is wrong, or a feature that is missing, makes odds
     non-proportional too. A score with far too few trees leaves errors whose squares are not small, and with enough rows
     the test then rejects although odds are proportional; the user guide has simulations. A large p-value does not
@@ -132,6 +148,9 @@ def proportional_odds_test(
         Share of the rows that is held out, above 0 and below 1.
     sample_weight : array-like of float, shape (n_samples,), or None, default=None
         Weights of the rows, in training and in the sums.
+    groups : array-like, shape (n_samples,), or None, default=None
+        The group of each row, such as a patient. Whole groups are held out, with class shares as near to those of all
+        rows as 20 draws of them allow. Some twenty groups or more give the test power.
     fit_params : mapping of str to object, or None, default=None
         Keywords of the ``fit`` of copies beside rows and weights, such as LightGBM's ``categorical_feature``: what the
         model's own fit was given is not kept.
@@ -148,7 +167,8 @@ def proportional_odds_test(
         If the estimator is none of these, or an argument is of a wrong type.
     ValueError
         If there are fewer than three classes, a class has a single row, X and y differ in rows, an argument is out of
-        range, or the estimator refuses ``proportional=False``.
+        range, the estimator refuses ``proportional=False``, or there are fewer than four groups, or whole groups do
+        not leave every class on both sides.
 
     References
     ----------
@@ -156,6 +176,8 @@ def proportional_odds_test(
        Journal 21, 2018.
     .. [2] Meinshausen, Meier, Bühlmann, P-values for high-dimensional regression, JASA 104, 2009.
     .. [3] Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6, 1979.
+    .. [4] Cameron, Gelbach and Miller, Bootstrap-based improvements for inference with clustered errors, Review of
+       Economics and Statistics 90, 2008.
 
     Examples
     --------
@@ -176,24 +198,56 @@ def proportional_odds_test(
     n_splits, test_size = check_integer("n_splits", n_splits, 1), check_number("test_size", test_size, above=0, below=1)
     codes = _codes(y, last_step(found)[0].classes, X.shape[0])
     weight = row_weights(sample_weight, len(codes))
-    splits = StratifiedShuffleSplit(n_splits, test_size=test_size, random_state=random)
+    of_groups = check_groups(groups, len(codes))
     statistics: list[FloatArray] = []
+    p_of_splits: list[FloatArray] = []
     classes: Any = None
-    for train, test in splits.split(codes, codes):
+    for train, test in _splits(codes, of_groups, n_splits, test_size, random):
         weights = None if sample_weight is None else weight[train]
-        options: Params = {"fit_params": fit_params, "proportional": False}
+        train_groups, test_groups = take_rows(of_groups, train), take_rows(of_groups, test)
+        options: Params = {"fit_params": fit_params, "groups": train_groups, "proportional": False}
         copy = trained_again(found, take_rows(X, train), take_rows(y, train), weights, random, **options)
         model, prepared = unwrapped(copy)
         rows = prepared(take_rows(X, test))
         below = model.encode_labels(take_rows(y, test))[:, np.newaxis] <= np.arange(len(model.thresholds_))
         score, shifts, link = model.predict_raw(rows), model.predict_shifts(rows), get_loss(model.loss, model.link).link
         margins = null_margins(link, score, model.thresholds_, below, weight[test])
-        statistics.append(score_statistics(link, margins, shifts, below, weight[test]))
+        statistics.append(score_statistics(link, margins, shifts, below, weight[test], test_groups))
+        p_of_splits.append(_p_values(statistics[-1], None if test_groups is None else len(np.unique(test_groups))))
         classes = model.ordered_classes_
-    z, p_values = np.median(statistics, axis=0), ndtr(-np.array(statistics))
-    p_values = np.where(np.any(statistics, axis=0), p_values, 1.0)  # no shifts at all
+    z = np.median(statistics, axis=0)
+    p_values = np.where(np.any(statistics, axis=0), p_of_splits, 1.0)  # no shifts at all
     p = p_values[0] if n_splits == 1 else np.minimum(2.0 * np.median(p_values, axis=0), 1.0)
     return ProportionalOddsTest(z[:-1], holm(p[:-1]), float(z[-1]), float(p[-1]), classes)
+
+
+def _splits(
+    codes: IntArray, groups: IndexArray | None, n_splits: int, test_size: float, random: np.random.RandomState
+) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Yield rows to train on and rows held out, which have rows of every class and share no group."""
+    if groups is None:
+        yield from StratifiedShuffleSplit(n_splits, test_size=test_size, random_state=random).split(codes, codes)
+        return
+    if (n_groups := len(np.unique(groups))) < 4:
+        raise ValueError(f"groups must name at least 4 groups, 2 on each side; got {n_groups}")
+    places = np.arange(len(codes))
+    for _ in range(n_splits):
+        parts = hold_out(Rows(places, codes, groups=groups), test_size, drawn_seed(random))
+        has_all = [len(np.unique(part.codes)) == len(np.unique(codes)) for part in parts]
+        if not all(has_all) or min(len(np.unique(groups[part.X])) for part in parts) < 2:
+            raise ValueError(
+                "groups must leave rows of every class, and at least 2 groups, to train on and to hold out; a class "
+                "has rows in too few groups, or test_size leaves too few of them"
+            )
+        yield parts[0].X, parts[1].X
+
+
+def _p_values(z: FloatArray, n_groups: int | None) -> FloatArray:
+    """Return one-sided p-values of sums of many rows, or of as many groups."""
+    if n_groups is None:
+        return ndtr(-z)
+    room = np.maximum(n_groups - z**2, np.finfo(np.float64).eps)  # 0 where all sums are the same
+    return stdtr(n_groups - 1, -z * np.sqrt((n_groups - 1) / room))
 
 
 def _codes(y: ArrayLike, classes: ArrayLike | None, n_samples: int) -> IntArray:
@@ -239,14 +293,23 @@ def null_margins(link: Link, score: FloatArray, start: FloatArray, below: BoolAr
 
 
 def score_statistics(
-    link: Link, margins: FloatArray, shifts: FloatArray, below: BoolArray, weight: FloatArray
+    link: Link,
+    margins: FloatArray,
+    shifts: FloatArray,
+    below: BoolArray,
+    weight: FloatArray,
+    groups: IndexArray | None = None,
 ) -> FloatArray:
-    """Return z of only each threshold's shifts, and last of all together, (n_classes,)."""
+    """Return z of only each threshold's shifts, and last of all together, (n_classes,).
+
+    Of groups, numbers (n_samples,), the sums over the rows of each take the place of the rows.
+    """
     (_, d_low, _), (_, d_high, _) = link.lower(margins), link.upper(margins)
     score, information = np.where(below, d_low, d_high), -d_low * d_high
     z = []
     for threshold in (*np.eye(shifts.shape[1]), np.ones(shifts.shape[1])):
         psi = weight * (centred(shifts * threshold, weight[:, np.newaxis] * information) * score).sum(axis=1)
+        psi = psi if groups is None else np.bincount(groups, psi)
         length = np.sqrt(psi @ psi)
         z.append(psi.sum() / length if length > 0.0 else 0.0)
     return np.array(z)

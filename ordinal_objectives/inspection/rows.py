@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,14 @@ from ordinal_objectives.aliases import (
 from ordinal_objectives.columns import are_missing, as_dictionary
 from ordinal_objectives.estimators import held_out, labels, wrappers
 from ordinal_objectives.utils.validation import as_floats, check_integer, collected, drawn_seed, seeds_of
+
+
+def check_groups(groups: ArrayLike | None, n_samples: int) -> IndexArray | None:
+    """Return groups as numbers, (n_samples,), or None; raise ValueError unless there are at least two."""
+    found = held_out.check_groups(groups, n_samples)
+    if found is not None and (n_groups := len(np.unique(found))) < 2:
+        raise ValueError(f"groups must name at least two groups of rows with weight; got {n_groups}")
+    return found
 
 
 def unwrapped(estimator: Estimator) -> tuple[Estimator, Callable[[Any], Any]]:
@@ -252,22 +260,25 @@ def trained_again(
     X: object,
     y: ArrayLike,
     weight: RealArray | None,
-    random: np.random.RandomState,
+    random: np.random.RandomState | None,
     *,
     own_rounds: bool = False,
+    groups: IndexArray | None = None,
     fit_params: Params | None = None,
     **params: object,
 ) -> Estimator:
     """Return a copy of an estimator, with a seed of its own and other parameters of its last step, fitted.
 
-    ``fit_params`` are other keywords of the last step's ``fit``. With ``own_rounds`` the copy of a fitted estimator
-    trains as many rounds as that did, however it found them.
+    Without ``random`` it keeps the seeds of the estimator. ``groups`` are for what divides rows itself. ``fit_params``
+    are other keywords of the last step's ``fit``. With ``own_rounds`` the copy of a fitted estimator trains as many
+    rounds as that did, however it found them.
     """
     copy, (last, path) = clone(estimator), wrappers.last_step(estimator)
-    seeds = seeds_of(copy, drawn_seed(random))
+    seeds = {} if random is None else seeds_of(copy, drawn_seed(random))
     rounds = last.rounds_of_copies() if own_rounds and hasattr(last, "rounds_of_copies") else {}
     copy.set_params(**seeds, **{path + key: value for key, value in (rounds | params).items()})
-    return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **(fit_params or {})))
+    given = dict(fit_params or {}) | ({} if groups is None else {"groups": groups})
+    return copy.fit(X, y, **wrappers.row_keywords("estimator", copy, weight, **given))
 
 
 def trained_on_drawn_rows(
@@ -279,20 +290,105 @@ def trained_on_drawn_rows(
     random: np.random.RandomState,
     *,
     is_labelled: bool = False,
+    groups: IndexArray | None = None,
+    nested: Sequence[int] = (),
     fit_params: Params | None = None,
 ) -> Iterator[tuple[Estimator, IndexArray]]:
-    """Yield copies of a fitted estimator, trained on rows drawn with replacement, and these rows.
+    """Yield copies of a fitted estimator, trained on rows or whole groups drawn with replacement, and these rows.
 
-    ``labels_of`` returns their labels; ``is_labelled`` says that a row has the same label each time it is drawn. Then
-    no copy may divide rows, to find a number of rounds or to judge trees: those held out would be those trained on.
-    So copies train as many rounds as the model, and where rows judge anyway, a row that is drawn twice is one of
-    twice the weight.
+    ``groups`` are numbers, (n_samples,). Columns ``nested`` are those of :func:`with_nested_numbers`: where a group is
+    drawn twice, their levels are others each time, and so two to the copy. ``labels_of`` returns the labels of rows;
+    ``is_labelled`` says that a row has the same label each time it is drawn. Then no copy may divide rows, to find a
+    number of rounds or to judge trees: those held out would be those trained on. So copies train as many rounds as the
+    model, and where rows judge anyway, a row that is drawn twice is one of twice the weight.
 
     Raises
     ------
     ValueError
         If the model has thresholds of another population, by ``refit_thresholds``.
     """
+    found, model = _origin(estimator)
+    options: Params = {"own_rounds": is_labelled, "fit_params": fit_params, "classes": model.ordered_classes_}
+    members: list[IndexArray] = []
+    if groups is not None:
+        units = np.unique(groups, return_inverse=True)[1]
+        members = np.split(np.argsort(units, kind="stable"), np.cumsum(np.bincount(units))[:-1])
+    for _ in range(n_copies):
+        n_units = X.shape[0] if groups is None else len(members)
+        rows = drawn = random.randint(n_units, size=n_units)
+        times_before = np.zeros(0, dtype=np.intp)
+        if groups is not None:
+            rows = np.concatenate([members[unit] for unit in drawn])
+            times_before = np.repeat(_times_before(drawn), [len(members[unit]) for unit in drawn])
+        weights: RealArray | None = None if weight is None else weight[rows]
+        if is_labelled and getattr(model, "divides_rows", bool)():
+            rows, times = np.unique(rows, return_counts=True)
+            times_before = np.zeros(len(rows), dtype=np.intp)
+            weights = times * (1.0 if weight is None else weight[rows])
+        if groups is not None:  # a group that is drawn twice is still not divided
+            options["groups"] = groups[rows]
+        table = held_out.take_rows(X, rows)
+        for column in nested:
+            numbers = as_floats(_column(table, column), name="random_intercept")
+            table = with_column(table, column, numbers + X.shape[0] * times_before)
+        yield trained_again(found, table, labels_of(rows), weights, random, **options), rows
+
+
+def _times_before(drawn: IndexArray) -> IndexArray:
+    """Return how often each entry came before."""
+    order = np.argsort(drawn, kind="stable")
+    place = np.arange(len(drawn))
+    starts = np.maximum.accumulate(np.where(np.diff(drawn[order], prepend=-1) != 0, place, 0))
+    times = np.empty_like(place)
+    times[order] = place - starts
+    return times
+
+
+def with_nested_numbers(
+    estimator: Estimator, X: Table, groups: IndexArray, feature: int | None = None
+) -> tuple[Table, list[int]]:
+    """Return X with numbers for levels of random intercepts that lie in one group each, and the columns of these.
+
+    The numbers are below that of the rows; missing levels are NaN. It is for classifiers without steps before them, and
+    leaves the column ``feature`` as it is.
+    """
+    columns = [one.place for one in getattr(getattr(estimator, "best_estimator_", estimator), "_groups", ())]
+    nested = []
+    for column in columns:
+        values = np.asarray(_column(X, column), dtype=object).tolist()
+        levels = {value: number for number, value in enumerate(_first_rows(_column(X, column)))}
+        numbers = np.array([np.nan if labels.is_missing(value) else levels[value] for value in values])
+        known = ~np.isnan(numbers)
+        if column != feature and len(set(zip(numbers[known], groups[known], strict=True))) == len(levels):
+            X = with_column(X, column, numbers)
+            nested.append(column)
+    return X, nested
+
+
+def trained_with_weights(
+    estimator: Estimator, X: Table, y: Any, weights: Iterable[FloatArray], *, fit_params: Params | None = None
+) -> Iterator[Estimator]:
+    """Yield copies of a fitted estimator that are trained with other weights of the rows, (n_samples,) each.
+
+    Rows of weight 0 are left out. Copies keep the seeds of the estimator and train as many rounds as it did, so that
+    they differ by their weights only.
+
+    Raises
+    ------
+    ValueError
+        If the model has thresholds of another population, by ``refit_thresholds``.
+    """
+    found, model = _origin(estimator)
+    options: Params = {"own_rounds": True, "fit_params": fit_params, "classes": model.ordered_classes_}
+    for weight in weights:
+        rows = np.flatnonzero(weight)
+        yield trained_again(
+            found, held_out.take_rows(X, rows), held_out.take_rows(y, rows), weight[rows], None, **options
+        )
+
+
+def _origin(estimator: Estimator) -> tuple[Estimator, Estimator]:
+    """Return the estimator that copies are made of, of a search its best one, and the classifier at its end."""
     found = getattr(estimator, "best_estimator_", estimator)
     model, _ = unwrapped(found)
     if np.isnan(getattr(model, "training_loss_", [0.0])[-1]):  # the loss that new thresholds leave unknown
@@ -300,11 +396,4 @@ def trained_on_drawn_rows(
             "estimator has thresholds by refit_thresholds, which copies that are trained again do not have; pass the "
             "model before them"
         )
-    options = {"own_rounds": is_labelled, "fit_params": fit_params, "classes": model.ordered_classes_}
-    for _ in range(n_copies):
-        rows = random.randint(X.shape[0], size=X.shape[0])
-        weights: RealArray | None = None if weight is None else weight[rows]
-        if is_labelled and getattr(model, "divides_rows", bool)():
-            rows, times = np.unique(rows, return_counts=True)
-            weights = times * (1.0 if weight is None else weight[rows])
-        yield trained_again(found, held_out.take_rows(X, rows), labels_of(rows), weights, random, **options), rows
+    return found, model

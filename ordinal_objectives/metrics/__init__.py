@@ -6,11 +6,12 @@ highest; without it an ordered categorical `y_true` brings its own order, and ot
 0, 1, 2, ... The order of strings is not guessed.
 
 `report` returns all metrics of a model with intervals, beside a guess that ignores the features; `interval` returns
-the interval of one. `METRICS` is the table of all metrics. :mod:`ordinal_objectives.scorers` makes scikit-learn scorers
-of its entries, which find the order in the estimator, and `eval_metric` takes by name those of decisions and
-probabilities.
+the interval of one; `net_benefit` says what acting by probabilities is worth. `METRICS` is the table of all metrics.
+:mod:`ordinal_objectives.scorers` makes scikit-learn scorers of its entries, which find the order in the estimator, and
+`eval_metric` takes by name those of decisions and probabilities.
 """
 
+from ordinal_objectives.metrics.decision_curve import NetBenefit, net_benefit
 from ordinal_objectives.metrics.intervals import Interval, interval
 from ordinal_objectives.metrics.model_report import Report, report
 from ordinal_objectives.metrics.of_decisions import (
@@ -32,6 +33,7 @@ from ordinal_objectives.metrics.table import METRICS as METRICS
 
 __all__ = [
     "Interval",
+    "NetBenefit",
     "Report",
     "concordance",
     "cumulative_calibration_error",
@@ -41,6 +43,7 @@ __all__ = [
     "macro_mean_absolute_error",
     "maximum_mean_absolute_error",
     "mean_absolute_error",
+    "net_benefit",
     "ordinal_log_loss",
     "quadratic_weighted_kappa",
     "ranked_probability_score",

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from ordinal_objectives.aliases import ArrayLike, FloatArray, IndexArray, IntArray, Seed
 from ordinal_objectives.estimators.held_out import check_groups
@@ -103,6 +104,12 @@ class BootstrapSample:
             raise ValueError(f"{name} must have at least two {units} with weight to draw from; got {found.size}")
         return cls(y, weight, unit, row)
 
+    def expanded(self, level: float) -> float:
+        """Return the level between whose quantiles the values of samples lie, so that few units do not shorten them."""
+        n_units = int(self.unit.max()) + 1
+        quantile = stdtrit(n_units - 1, 0.5 + level / 2.0) * np.sqrt(n_units / (n_units - 1))
+        return float(2.0 * ndtr(quantile) - 1.0)
+
     def function(self, metric: Metric | Callable[..., float], response: Any) -> OfDraws:
         """Return a metric of a response to these rows, checked, in the types of codes."""
         response = response[self.row]
@@ -159,9 +166,12 @@ def interval(
 ) -> Interval:
     r"""Return a metric with its bootstrap interval, or the difference of two models on the same rows.
 
-    It is the percentile interval [1]_. Each of ``n_draws`` samples takes as many rows as there are, at random and with
-    replacement; a row brings its weight along as often as it is drawn. The interval lies between the quantiles
-    :math:`(1 - level) / 2` and :math:`(1 + level) / 2` of the metric's values in the samples, linearly interpolated.
+    It is the expanded percentile interval [1]_. Each of ``n_draws`` samples takes as many rows as there are, at random
+    and with replacement; a row brings its weight along as often as it is drawn. The interval lies between the quantiles
+    :math:`\Phi(\pm \sqrt{n / (n - 1)} \, t)` of the metric's values in the samples, linearly interpolated, where n is
+    the number of rows or groups, and t the quantile of Student's distribution at :math:`(1 + level) / 2` for n - 1
+    degrees of freedom. With large n these are the quantiles :math:`(1 \pm level) / 2`. With small n they lie further
+    out: samples vary by the factor (n - 1) / n too little, and how far they vary is itself uncertain.
 
     Parameters
     ----------
@@ -206,13 +216,13 @@ def interval(
     Notes
     -----
     The interval says how far the metric would vary with other rows of the same population, for this model; it does not
-    hold the variance of the training. Rows that depend on each other need ``groups``. With fewer than some fifty rows
-    or groups, percentile intervals are too short. A calibration error grows with the noise in its bins, of which
-    samples have more than the rows: its interval lies too high, often above the value.
+    hold the variance of the training. Rows that depend on each other need ``groups``. With fewer than some twenty rows
+    or groups, intervals of skewed metrics are still too short. A calibration error grows with the noise in its bins, of
+    which samples have more than the rows: its interval lies too high, often above the value.
 
     References
     ----------
-    .. [1] B. Efron and R. Tibshirani, "An Introduction to the Bootstrap", Chapman and Hall (1993).
+    .. [1] T. Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015), 371-386.
 
     Examples
     --------
@@ -246,7 +256,7 @@ def interval(
         read = [_as_codes(known, y_true, one, labels) for one in responses]
         rows = BootstrapSample.of(read[0][0], sample_weight, groups)
         functions = [rows.function(known, one) for _, one in read]
-    drawn = rows.draw(functions, n_draws, validation.random_numbers(random_state))
+    drawn, level = rows.draw(functions, n_draws, validation.random_numbers(random_state)), rows.expanded(level)
     if other is None:
         return Interval.of(values[0], drawn[0], level)
     return Interval.of(values[0] - values[1], drawn[0] - drawn[1], level)

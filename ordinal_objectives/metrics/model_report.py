@@ -277,6 +277,7 @@ def _intervals(
     found = np.array([function(rows.weight[np.newaxis])[0] for function in functions])
     drawn = rows.draw(functions, n_draws, validation.random_numbers(random_state))
     values, draws = found.reshape(2, -1), drawn.reshape(2, len(judged), n_draws)
+    level = rows.expanded(level)
     each = zip((*values, values[0] - values[1]), (*draws, draws[0] - draws[1]), strict=True)
     return [
         {

@@ -7,6 +7,7 @@ from ordinal_objectives.plotting.classes import (
     PredictionSetsDisplay,
     RatersSpreadDisplay,
 )
+from ordinal_objectives.plotting.decision_curve import NetBenefitDisplay
 from ordinal_objectives.plotting.distributions import (
     DistributionFanDisplay,
     PITDisplay,
@@ -25,6 +26,7 @@ __all__ = [
     "CumulativeReliabilityDisplay",
     "DistributionFanDisplay",
     "FeatureEffectDisplay",
+    "NetBenefitDisplay",
     "OrdinalConfusionDisplay",
     "PITDisplay",
     "PredictionIntervalsDisplay",

@@ -9,6 +9,7 @@ import pytest
 from claims.accuracy import plain_call, readme_table, shifts_simulated
 from claims.accuracy.shifts_simulated import DIFFER, PROPORTIONAL, THETA
 from claims.decisions import prediction_sets
+from claims.interpretation import dependent_rows
 from lib.data import load
 from lib.set_ratios import SHARES, of_shares, ratios, rows_of
 
@@ -22,6 +23,38 @@ def test_labels_follow_the_margins_which_are_ordered(data):
     assert (np.diff(margins, axis=1) > 0).all()
     shares = np.mean(y[:, None] <= np.arange(len(THETA)), axis=0)
     np.testing.assert_allclose(shares, np.mean(1 / (1 + np.exp(-margins)), axis=0), atol=0.015)
+
+
+# Rows in clusters, of which the truth is known
+
+
+def test_rows_of_a_cluster_share_an_effect_that_the_truth_is_averaged_over():
+    X, y, cluster = dependent_rows.sample(4_000, 0.3, 5)
+    assert (np.ptp(X[:, 0].reshape(4_000, -1), axis=1) == 0.0).all()
+    assert cluster.tolist() == np.repeat(np.arange(4_000), dependent_rows.SIZE).tolist()
+    proba = dependent_rows.true_proba(X, 0.3)
+    np.testing.assert_allclose(np.bincount(y) / len(y), proba.mean(axis=0), atol=0.015)
+    of_clusters = ((y > 1) - proba[:, 2:].sum(axis=1)).reshape(4_000, -1)
+    between, within = of_clusters.mean(axis=1).var(), of_clusters.var(axis=1).mean()
+    assert between > 2 * within / dependent_rows.SIZE  # half as much if rows were independent
+    effect = dependent_rows.true_effect(0, 0.3)
+    low, high = X - [0.5, 0.0, 0.0], X + [0.5, 0.0, 0.0]
+    changes = dependent_rows.true_proba(high, 0.3) - dependent_rows.true_proba(low, 0.3)
+    np.testing.assert_allclose(changes.mean(axis=0), effect, atol=0.005)
+
+
+def test_a_repetition_has_intervals_of_all_quantities_by_rows_and_by_clusters(monkeypatch):
+    monkeypatch.setattr(dependent_rows, "MODELS", {"few trees": {"max_iter": 3}})
+    monkeypatch.setattr(dependent_rows, "REFITS", 3)
+    monkeypatch.setattr(dependent_rows, "DRAWS", 50)
+    found = dependent_rows.measure({"model": "few trees", "clusters": 30, "icc": 0.3, "seed": 0})
+    table = pd.DataFrame(found).pivot_table("width", "quantity", "by")
+    assert sorted(table.index) == sorted([*dependent_rows.FEATURES, *dependent_rows.METRICS])
+    assert (table["clusters"] != table["rows"]).all()
+    assert table.loc["difference of rps", "clusters"] > table.loc["difference of rps", "rows"]
+    truth = {row["quantity"]: row["truth"] for row in found}
+    assert truth["effect of x0, of the cluster"] > 0.05
+    assert truth["difference of rps"] < 0
 
 
 # The benchmark of prediction sets counts what it says

@@ -22,7 +22,7 @@ from ordinal_objectives import (
 )
 from ordinal_objectives.columns import NEW
 from ordinal_objectives.histogram_engine.run import EngineRun
-from ordinal_objectives.inspection.effects import _kept_shares
+from ordinal_objectives.inspection.marginal_effects import _kept_shares
 from ordinal_objectives.links import Logit
 from ordinal_objectives.losses import CumulativeLink, get_loss
 from ordinal_objectives.losses.built_in import check_order

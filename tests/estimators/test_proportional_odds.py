@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm
+from scipy.stats import kstest, norm, ttest_1samp
 
 from makers import make_engine
-from ordinal_objectives.inspection import proportional_odds_test
-from ordinal_objectives.inspection.proportional_odds import centred, holm, null_margins, score_statistics
+from ordinal_objectives.inspection import proportional_odds, proportional_odds_test
+from ordinal_objectives.inspection.proportional_odds import (
+    _p_values,
+    _splits,
+    centred,
+    holm,
+    null_margins,
+    score_statistics,
+)
 from ordinal_objectives.links import LINKS, get_link
 
 THETA = np.array([-2.0, -0.5, 1.0])
@@ -113,4 +120,83 @@ def test_whole_weights_are_copies_of_rows():
     np.testing.assert_allclose(found[rows], centred(shifts[rows], information[rows]), atol=1e-8)
 
 
+# Groups
+
+
+GROUPS, SIZE = 40, 8
+GROUP = np.repeat(np.arange(GROUPS), SIZE)
+
+
+def test_statistics_of_groups_are_those_of_their_sums():
+    """A loop over the groups; of groups of one row they are those of the rows."""
+    rng, link = np.random.default_rng(0), get_link("logit")
+    margins, shifts = THETA - rng.normal(size=(60, 1)), rng.normal(size=(60, 3))
+    below, weight, group = (
+        rng.integers(0, 4, 60)[:, None] <= np.arange(3),
+        rng.gamma(2.0, size=60),
+        rng.integers(9, size=60),
+    )
+    found = score_statistics(link, margins, shifts, below, weight, group)
+    (_, low, _), (_, high, _) = link.lower(margins), link.upper(margins)
+    direction = centred(shifts, weight[:, None] * -low * high)
+    psi = weight * (direction * np.where(below, low, high)).sum(axis=1)
+    sums = [sum(psi[i] for i in range(60) if group[i] == g) for g in range(9)]
+    assert found[-1] == pytest.approx(sum(sums) / np.sqrt(sum(x**2 for x in sums)))
+    of_rows = score_statistics(link, margins, shifts, below, weight)
+    np.testing.assert_allclose(score_statistics(link, margins, shifts, below, weight, np.arange(60)), of_rows)
+    assert _p_values(found[-1:], 9)[0] == pytest.approx(ttest_1samp(np.array(sums), 0.0, alternative="greater").pvalue)
+    assert _p_values(np.array([3.0]), 9)[0] < 1e-12  # all sums are the same
+
+
+def copied(seed, moved=0.0):
+    """Return rows of which eight of a group have the same features and labels."""
+    X, y = sample(GROUPS, seed, (moved, 0.0, 0.0))
+    return X[GROUP], y[GROUP]
+
+
+def test_copies_of_rows_are_no_more_evidence():
+    """Where each row is there eight times, the test by rows rejects far too often, and that of groups does not."""
+    rejected = {"rows": [], "groups": []}
+    for seed in range(40):
+        X, y = copied(seed)
+        if np.bincount(y, minlength=4).min() < 4 * SIZE:  # too few groups of a class
+            continue
+        for name, groups in (("rows", None), ("groups", GROUP)):
+            # Groups are held out in both, since rows would have copies on both sides, and judged by rows or groups.
+            with pytest.MonkeyPatch.context() as patch:
+                if groups is None:
+                    patch.setattr(proportional_odds, "score_statistics", lambda *given: score_statistics(*given[:5]))
+                    patch.setattr(proportional_odds, "_p_values", lambda z, _: norm.sf(z))
+                found = proportional_odds_test(small(), X, y, groups=GROUP, n_splits=1, random_state=seed)
+            rejected[name].append(found.overall_p_value <= 0.1)
+    assert len(rejected["groups"]) > 20
+    assert np.mean(rejected["groups"]) < 0.25
+    assert np.mean(rejected["rows"]) > np.mean(rejected["groups"]) + 0.1
+
+
+def test_no_group_is_divided_and_a_threshold_that_moves_is_found():
+    X, y = sample(800, 0, (2.5, 0.0, 0.0))
+    group = np.arange(800) // 10
+    for train, test in _splits(y, group, 4, 0.3, np.random.RandomState(0)):
+        assert not set(group[train]) & set(group[test])
+        assert len(train) + len(test) == 800
+        assert len(test) == 240
+    found = proportional_odds_test(small(), X, y, groups=group.astype(str), n_splits=3, random_state=0)
+    assert found.overall_p_value < 0.05
+
+
 # The entry point
+
+
+@pytest.mark.parametrize("groups", [np.zeros(200), np.arange(200) % 3, np.arange(199), np.arange(200) < 0])
+def test_groups_that_cannot_be_held_out_are_named(groups):
+    X, y = sample(200, 0)
+    with pytest.raises(ValueError, match=r"^groups "):
+        proportional_odds_test(small(), X, y, groups=groups)
+
+
+def test_a_class_of_a_single_group_is_named():
+    X, y = sample(200, 0)
+    y[:20] = 4
+    with pytest.raises(ValueError, match=r"^groups "):
+        proportional_odds_test(small(), X, y, groups=np.arange(200) // 20)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t as student
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import f1_score
 
@@ -35,8 +36,10 @@ def sampled_rows(n_draws, groups=None, weight=None, seed=0):
         yield np.concatenate([units[i] for i in random.randint(len(units), size=len(units))])
 
 
-def ends_of(values, level=0.95):
-    return np.nanquantile(values, [(1 - level) / 2, (1 + level) / 2])
+def ends_of(values, n_units, level=0.95):
+    """Return the ends of the expanded percentile interval of rows or groups."""
+    outer = norm.cdf(student.ppf((1 + level) / 2, n_units - 1) * np.sqrt(n_units / (n_units - 1)))
+    return np.nanquantile(values, [1 - outer, outer])
 
 
 def called(name, y, response, weight=None):
@@ -53,16 +56,18 @@ def test_every_metric_against_a_loop_over_samples(name, weight, groups):
     mine, other = RESPONSES[METRICS[name].judges]
     drawn = {"groups": groups, "n_draws": DRAWS, "level": 0.8, "labels": range(K), "random_state": 3}
     samples = list(sampled_rows(DRAWS, groups, weight, seed=3))
+    counted = np.arange(N) if weight is None else np.flatnonzero(weight)
+    n_units = len(counted if groups is None else np.unique(groups[counted]))
     of_mine, of_other = (
         [called(name, Y[row], one[row], None if weight is None else weight[row]) for row in samples]
         for one in (mine, other)
     )
     found = interval(name, Y, mine, weight, **drawn)
     assert found.value == pytest.approx(called(name, Y, mine, weight), abs=1e-12)
-    np.testing.assert_allclose(found[1:], ends_of(of_mine, 0.8), atol=1e-12)
+    np.testing.assert_allclose(found[1:], ends_of(of_mine, n_units, 0.8), atol=1e-12)
     found = interval(METRICS[name].function, Y, mine, weight, other=other, **drawn)
     assert found.value == pytest.approx(called(name, Y, mine, weight) - called(name, Y, other, weight), abs=1e-12)
-    np.testing.assert_allclose(found[1:], ends_of(np.subtract(of_mine, of_other), 0.8), atol=1e-12)
+    np.testing.assert_allclose(found[1:], ends_of(np.subtract(of_mine, of_other), n_units, 0.8), atol=1e-12)
 
 
 def test_a_function_of_ones_own_against_the_same_loop():
@@ -71,11 +76,13 @@ def test_a_function_of_ones_own_against_the_same_loop():
     of_samples = [
         mine(Y[row], DECISIONS[0][row], sample_weight=WEIGHT[row]) for row in sampled_rows(DRAWS, None, WEIGHT)
     ]
-    np.testing.assert_allclose(found, [mine(Y, DECISIONS[0], sample_weight=WEIGHT), *ends_of(of_samples)])
+    np.testing.assert_allclose(
+        found, [mine(Y, DECISIONS[0], sample_weight=WEIGHT), *ends_of(of_samples, (WEIGHT > 0).sum())]
+    )
     two_bins = partial(cumulative_calibration_error, n_bins=2)
     of_samples = [two_bins(Y[row], PROBA[0][row], labels=range(K)) for row in sampled_rows(DRAWS)]
     found = interval(two_bins, Y, PROBA[0], labels=range(K), n_draws=DRAWS)
-    np.testing.assert_allclose(found[1:], ends_of(of_samples))
+    np.testing.assert_allclose(found[1:], ends_of(of_samples, N))
 
 
 def test_rows_without_weight_are_as_if_they_were_not_there():
@@ -105,7 +112,7 @@ def test_intervals_of_classes_are_drawn_row_by_row():
     for name in ("mae", "log_loss"):
         response = RESPONSES[METRICS[name].judges][0]
         of_samples = [METRICS[name].function(labels[row], response[row]) for row in sampled_rows(DRAWS)]
-        np.testing.assert_allclose(interval(name, labels, response, n_draws=DRAWS)[1:], ends_of(of_samples))
+        np.testing.assert_allclose(interval(name, labels, response, n_draws=DRAWS)[1:], ends_of(of_samples, N))
     with pytest.raises(ValueError, match="intervals have no class"):
         interval("qwk", labels, DECISIONS[0])
 

@@ -317,7 +317,7 @@ def test_bad_scores_are_refused():
 
 
 def test_every_public_metric_has_its_traits():
-    around = {"Interval", "Report", "interval", "report"}
+    around = {"Interval", "NetBenefit", "Report", "interval", "net_benefit", "report"}
     assert set(metrics.__all__) - around == {metric.function.__name__ for metric in METRICS.values()}
     assert METRICS.of(concordance).higher_is_better
     assert METRICS.of(concordance).response_method == "predict_raw"
