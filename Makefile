@@ -1,6 +1,11 @@
 # Each command sets up its own virtual environment. A newcomer needs two: make demo, make test. Who changes the code
 # needs make dev, make test-fast and make lint: there the package is the source itself.
-PYTHON ?= python3
+# The newest Python that the tests pass on, else a newer one, pyenv's too; `make PYTHON=...` takes another.
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
+VERSIONS ?= 3.13 3.12 3.14 3.15
+PYTHON ?= $(shell for version in $(VERSIONS); do \
+	for found in python$$version $(PYENV)/$$version.*/bin/python; do \
+		"$$found" -c 'import ensurepip, venv' 2>/dev/null && echo "$$found" && exit; done; done; echo python3)
 VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml $(shell find native ordinal_objectives adapters histogram_engine threshold_solver -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name CMakeLists.txt)
@@ -9,12 +14,16 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 # What is installed: the source, or a wheel that was built of it.
 PACKAGE ?= .
 
-.PHONY: demo dev test test-instruction-sets test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy bench-distributions fetch-data clean
+.PHONY: python demo dev test test-instruction-sets test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy bench-distributions fetch-data clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
+# Which Python the commands take.
+python:
+	@echo $(PYTHON)
+
 $(VENV)/created:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed; try make PYTHON=python3.12 ...")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12) and "Python 3.12 or newer is needed, with venv: install it (Debian and Ubuntu: apt install python3.12-venv), or say where it is by make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@

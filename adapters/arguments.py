@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from ordinal_objectives.aliases import ArrayLike
 from ordinal_objectives.spec import OrdinalSpec, parameter_names
@@ -11,9 +11,9 @@ from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.validation import first_few, n_classes_of
 
 # Ordinal model that a training is asked for, and the record of one that is continued.
-Asked: TypeAlias = tuple[OrdinalSpec, ThresholdRecord | None]
+type Asked = tuple[OrdinalSpec, ThresholdRecord | None]
 # Keywords of a framework's own functions.
-Options: TypeAlias = Mapping[str, Any]
+type Options = Mapping[str, Any]
 
 
 def asked_of_cv(entry_point: str, options: dict[str, object], label: ArrayLike) -> Asked:

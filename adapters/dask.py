@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import warnings
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import dask
 import dask.array as da
@@ -27,7 +27,7 @@ from ordinal_objectives.utils import documented
 from ordinal_objectives.utils.validation import as_floats, first_few
 
 # An array, a frame or a series of Dask, whose parts may be on other machines.
-DaskCollection: TypeAlias = Any
+type DaskCollection = Any
 # Arrays beside the features of a part, and the values that they may hold.
 _ALLOWED = {
     "label": ("labels", "finite"),
@@ -36,12 +36,13 @@ _ALLOWED = {
     "init_score": ("init_score", "finite"),
 }
 LARGEST = float(np.finfo(np.float32).max)
-Trained = TypeVar("Trained")
 # Seconds in which Dask notices that a worker has gone.
 _NOTICED = 10
 
 
-def watched(client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Trained]]) -> Trained:
+def watched[Trained](
+    client: distributed.Client, addresses: Collection[str], train: Callable[[], Awaitable[Trained]]
+) -> Trained:
     """Return what a training on workers returns; raise its error, or RuntimeError if a worker is lost.
 
     The other workers may wait for a lost one for ever, and Dask for a worker of that address; or their error is a lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -22,19 +22,18 @@ from ordinal_objectives.threshold_solver.random_intercept import (
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import validation
 
-_Booster = TypeVar("_Booster")
 # Takes a record, its number of rounds, the scores of the training rows and the number of threads.
 LastEffects = Callable[[ThresholdRecord, int, FloatArray, "int | None"], ThresholdRecord]
 
 
-def train(
+def train[Booster](
     entry_point: str,
     given: dict[str, Any],
     model: object,
     sets: Sequence[Any],
-    train_spec: Callable[..., _Booster],
-    settle: Callable[[_Booster, LastEffects], None],
-) -> _Booster:
+    train_spec: Callable[..., Booster],
+    settle: Callable[[Booster, LastEffects], None],
+) -> Booster:
     """Train the model that a library's ``train`` was asked for.
 
     Parameters

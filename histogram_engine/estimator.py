@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -29,8 +29,6 @@ from ordinal_objectives.threshold_solver.random_intercept import check_random_in
 from ordinal_objectives.utils.extras import round_bar
 from ordinal_objectives.utils.shared_docs import documented
 from ordinal_objectives.utils.validation import check_choice, check_integer, check_thresholds, drawn_seed, refuse_soft
-
-Model = TypeVar("Model", bound="HistGradientBoostingOrdinalClassifier")
 
 
 @documented

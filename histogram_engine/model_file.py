@@ -24,7 +24,7 @@ import struct
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -96,9 +96,6 @@ class Header:
     arrays: list[tuple[str, str, Annotated[int, Within(0)]]]
 
 
-Model = TypeVar("Model", bound="EngineModel")
-
-
 class EngineModel:
     """Base of the estimators: what both kinds know of their features and trees, and how these get into files."""
 
@@ -141,7 +138,7 @@ class EngineModel:
         save(self._header(), self._grown, path)
 
     @documented
-    def load_model(self: Model, path: str | os.PathLike[str]) -> Model:
+    def load_model(self, path: str | os.PathLike[str]) -> Self:
         """Load the model that :meth:`save_model` wrote, its parameters included, into this object.
 
         Raises ValueError if the file is damaged, of another format or another estimator's; warns of parameters that

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,8 @@ from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner
 from ordinal_objectives.trees import Tree
 from ordinal_objectives.utils.validation import check_two_classes
 
-Pass = TypeVar("Pass", RowStatistics, native.MarginStatistics)
 # The quadratic model of some rows: sums over the nodes of a tree, and over thresholds that move with them.
-LeafModel: TypeAlias = JointQuadratic | quadratic.VectorQuadratic
+type LeafModel = JointQuadratic | quadratic.VectorQuadratic
 # The pass at a score and thresholds. It may fill the columns of the next tree.
 Evaluate = Callable[[RealArray, FloatArray], RoundStatistics]
 
@@ -148,7 +147,7 @@ def settle_thresholds(learner: ThresholdLearner, row_pass: Any, score: RealArray
     )
 
 
-class EngineState(Generic[Pass]):
+class EngineState[Pass: (RowStatistics, native.MarginStatistics)]:
     """What a run and its criterion share.
 
     Parameters

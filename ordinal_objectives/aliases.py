@@ -1,6 +1,6 @@
 """Types that many signatures name: of arrays, tables, estimators and seeds."""
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import (
@@ -11,33 +11,33 @@ from numpy.typing import (
 if TYPE_CHECKING:
     import pandas
 
-FloatArray: TypeAlias = NDArray[np.float64]
+type FloatArray = NDArray[np.float64]
 # Of the type that a kernel computes in: float32 or float64.
-RealArray: TypeAlias = NDArray[np.floating]
+type RealArray = NDArray[np.floating]
 # Class codes, or the leaves of rows.
-IntArray: TypeAlias = NDArray[np.int32]
+type IntArray = NDArray[np.int32]
 # Numbers of rows, columns or nodes.
-IndexArray: TypeAlias = NDArray[np.intp]
-BoolArray: TypeAlias = NDArray[np.bool_]
+type IndexArray = NDArray[np.intp]
+type BoolArray = NDArray[np.bool_]
 # Labels, or the values of a feature: numbers, text or objects.
-LabelArray: TypeAlias = NDArray[np.generic]
+type LabelArray = NDArray[np.generic]
 # One column of a table, read by the methods of its library: an array, a series of pandas or polars, an array of Arrow.
-Column: TypeAlias = Any
+type Column = Any
 # Of pandas: results that users are given, and what is read from a file.
-DataFrame: TypeAlias = "pandas.DataFrame"
-Series: TypeAlias = "pandas.Series"
+type DataFrame = pandas.DataFrame
+type Series = pandas.Series
 # Of a category: text, a number or a boolean.
-Level: TypeAlias = Any
+type Level = Any
 # Of any library, with the methods that scikit-learn's estimators have.
-Estimator: TypeAlias = Any
+type Estimator = Any
 # A model of XGBoost, LightGBM or treelite.
-Booster: TypeAlias = Any
+type Booster = Any
 # What ``random_state`` takes.
-Seed: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+type Seed = int | np.random.RandomState | np.random.Generator | None
 # Parameters, or other keywords, by name.
-Params: TypeAlias = dict[str, Any]
+type Params = dict[str, Any]
 # An object of a file in JSON.
-JSON: TypeAlias = dict[str, Any]
+type JSON = dict[str, Any]
 
 
 class Table(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -438,7 +438,7 @@ def plain_level(value: Level) -> Level:
     if isinstance(value, timedelta) and not getattr(value, "nanoseconds", 0):  # libraries write durations differently
         return str(timedelta(value.days, value.seconds, value.microseconds))
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return str(value.astimezone(timezone.utc))
+        return str(value.astimezone(UTC))
     if isinstance(value, datetime) and getattr(value, "nanosecond", 0) == 0:
         return str(value).removesuffix(" 00:00:00")  # a date, which some tables hold as a time
     return float(value) if isinstance(value, (numbers.Real, Decimal)) else str(value)

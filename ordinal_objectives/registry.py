@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 from ordinal_objectives.utils.validation import check_choice
 
@@ -72,7 +72,6 @@ class Named:
         return hash(self.key)
 
 
-Thing = TypeVar("Thing", bound=Named)
 _PACKAGES = {"loss": "losses", "link": "links"}
 
 
@@ -80,7 +79,7 @@ class NotRegisteredError(ValueError):
     """A model file names a loss or a link that is neither part of this package nor registered."""
 
 
-class Registry(Generic[Thing]):
+class Registry[Thing: Named]:
     """Losses, or links, of users: those in use and those registered, so that model files can name them.
 
     Parameters

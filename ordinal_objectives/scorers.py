@@ -26,7 +26,7 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import public_names, validation
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing import Self
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
 __all__ += [f"{metric.scorer_name}_scorer" for metric in METRICS.values()]

@@ -14,7 +14,7 @@ from copy import copy
 from functools import partial
 from os import PathLike
 from threading import Thread
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlparse
 
 import lightgbm
@@ -54,7 +54,7 @@ from ordinal_objectives.estimators.held_out import rounds_unsearched
 from ordinal_objectives.rows import fail_together
 from ordinal_objectives.tables import names_as_text, refuse_text_and_dates
 
-_Encode: TypeAlias = Callable[..., Any]
+type _Encode = Callable[..., Any]
 
 
 class _Trained(NamedTuple):

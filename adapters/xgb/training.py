@@ -7,7 +7,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import xgboost
@@ -24,10 +24,10 @@ from ordinal_objectives.rows.gpu import GPU, cupy_of, why_no_pass
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 
-Callback: TypeAlias = xgboost.callback.TrainingCallback
-EvalsLog: TypeAlias = xgboost.callback.TrainingCallback.EvalsLog
+type Callback = xgboost.callback.TrainingCallback
+type EvalsLog = xgboost.callback.TrainingCallback.EvalsLog
 # A booster, the folds of xgboost.cv, whose type is not public, or None outside a training.
-Model: TypeAlias = Any
+type Model = Any
 
 
 def boosters_of(model: Model) -> list[xgboost.Booster]:

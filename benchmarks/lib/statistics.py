@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,6 @@ CONFIDENCE, DRAWS = 0.95, 4000
 UNDECIDED = "undecided"
 
 Interval = tuple[float, float]
-FrameOrSeries = TypeVar("FrameOrSeries", pd.DataFrame, pd.Series)
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def relative(means: pd.DataFrame, reference: str, *, are_errors: bool = True) ->
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def once(by_set: FrameOrSeries) -> FrameOrSeries:
+def once[FrameOrSeries: (pd.DataFrame, pd.Series)](by_set: FrameOrSeries) -> FrameOrSeries:
     """Return a line for each set, and one, of means, for sets that share rows."""
     return by_set.groupby(by_set.index.map(rows_from), sort=False).mean()
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -27,7 +27,6 @@ from ordinal_objectives.trees import TreeEnsemble
 from ordinal_objectives.utils import DOC_LINK, documented, names_for_users, validation
 from ordinal_objectives.utils.arrays import as_array
 
-Model = TypeVar("Model", bound="MultiOutputModel")
 _LOSSES = ("auto", "squared_error")
 _LARGEST_TARGET = 1e38
 
@@ -162,7 +161,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
     @documented
     @arguments.explains_keywords
     def fit(
-        self: Model,
+        self,
         X: Any,
         y: Any,
         *,
@@ -172,7 +171,7 @@ class MultiOutputModel(model_file.EngineModel, BaseEstimator):  # type: ignore[m
         sample_weight_val: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         callback: fit_loop.Callback | None = None,
-    ) -> Model:
+    ) -> Self:
         """Fit the model.
 
         Parameters

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -270,10 +270,7 @@ def first_rounds(given: Mapping[str, Any], names: ParameterNames, n_iter: int, m
     return stop or n_iter
 
 
-Fit = TypeVar("Fit", bound=Callable[..., Any])
-
-
-def explains_keywords(fit: Fit) -> Fit:
+def explains_keywords[Fit: Callable[..., Any]](fit: Fit) -> Fit:
     """Make ``fit`` explain in its TypeError where a keyword that it does not take belongs.
 
     An estimator's ``_parameter_names`` are :class:`ParameterNames`, if it has any.

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, check_cv, train_test_split
@@ -68,7 +68,7 @@ class Rows:
         """Whether the class of some rows lies between two, and nobody knows where."""
         return self.labels is not None and self.labels.between
 
-    def counted(self: AnyRows) -> AnyRows:
+    def counted(self) -> Self:
         """Return the rows of positive weight; where the others have weight 1, there are no weights left."""
         if self.weight is None:
             return self
@@ -96,7 +96,7 @@ class Rows:
             return (self.codes[:, np.newaxis] <= np.arange(n_classes - 1)).astype(np.float64)
         return self.labels.at_most[self.labels.codes]
 
-    def by_answer(self: AnyRows) -> AnyRows:
+    def by_answer(self) -> Self:
         """Return a row for each answer; those of one row stay together."""
         if self.labels is None:
             return self
@@ -105,15 +105,12 @@ class Rows:
         rows = replace(self, labels=None).take(row)
         return replace(rows, codes=codes, weight=weight, groups=row if rows.groups is None else rows.groups)
 
-    def take(self: AnyRows, rows: IndexArray) -> AnyRows:
+    def take(self, rows: IndexArray) -> Self:
         """Return some of the rows, in the given order: every field is divided."""
         return replace(self, **{field.name: take_rows(getattr(self, field.name), rows) for field in fields(self)})
 
 
-AnyRows = TypeVar("AnyRows", bound=Rows)
-
-
-def hold_out(
+def hold_out[AnyRows: Rows](
     rows: AnyRows, fraction: float | int | None, seed: int, asked: str | None = None
 ) -> tuple[AnyRows, AnyRows]:
     """Return rows to train on and rows held out.

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -64,8 +64,6 @@ def _arrived(kind: Any, state: Params) -> Any:
 # Not in the description of the classifier: they stand in the record of the thresholds.
 _IN_RECORD = frozenset(parameter_names("classifier", in_files=True)) | {"training_cost"}
 
-Model = TypeVar("Model", bound="HostClassifier")
-
 
 class HostClassifier(OrdinalClassifier):
     """An ordinal classifier whose trees XGBoost, LightGBM or CatBoost grows, predicts and keeps in its files.
@@ -109,7 +107,7 @@ class HostClassifier(OrdinalClassifier):
 
     @one_thread_after_fork()
     def _fit(
-        self: Model,
+        self,
         training: GivenRows,
         sets: arguments.GivenSets,
         model: Any,
@@ -119,7 +117,7 @@ class HostClassifier(OrdinalClassifier):
         verbose: Any = False,
         of_library: Params | None = None,
         **of_rows: Any,
-    ) -> Model:
+    ) -> Self:
         """Train; the body of every ``fit``.
 
         Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csc_matrix, diags, hstack
@@ -22,15 +21,13 @@ from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.random_intercept import IntegratedEffects, RowsWithScores, with_location
 from ordinal_objectives.utils import documented, validation
 
-Classifier = TypeVar("Classifier", bound=OrdinalClassifier)
-
 # Newton steps to the modes at most, the shortest share of one that is tried, and how far the last one moves an effect.
 _MOST_STEPS, _LEAST_SHARE, _AT_REST = 100, 1e-6, 1e-6
 
 
 @documented
 @one_thread_after_fork()
-def with_groups(
+def with_groups[Classifier: OrdinalClassifier](
     self: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
 ) -> Classifier:
     """Return a copy of the model that knows further groups of ``random_intercept``, by labelled rows of them.
@@ -88,7 +85,7 @@ def with_groups(
     return _take_groups(copy.deepcopy(self), X, codes, weight, start)
 
 
-def _take_groups(
+def _take_groups[Classifier: OrdinalClassifier](
     self: Classifier, X: Table, codes: IntArray, weight: FloatArray, start: Mapping[str, ArrayLike | None]
 ) -> Classifier:
     """Take the groups of labelled rows."""

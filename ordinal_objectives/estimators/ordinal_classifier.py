@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -37,8 +37,6 @@ from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threads import one_thread_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import documented, validation
-
-Classifier = TypeVar("Classifier", bound="OrdinalClassifier")
 
 
 class OrdinalClassifier(OrderedClassifier):
@@ -115,7 +113,7 @@ class OrdinalClassifier(OrderedClassifier):
         """
         return {**super().get_params(deep=deep), **self._host_params}
 
-    def set_params(self: Classifier, **params: Any) -> Classifier:
+    def set_params(self, **params: Any) -> Self:
         """Set parameters; names unknown to the constructor go to the library below.
 
         Parameters
@@ -297,8 +295,8 @@ class OrdinalClassifier(OrderedClassifier):
 
     @documented
     def refit_thresholds(
-        self: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
-    ) -> Classifier:
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **start: ArrayLike | None
+    ) -> Self:
         """Return a copy of the model with thresholds for another population, of which few rows are labelled.
 
         The trees stay. The thresholds maximise a likelihood with a penalty on their distance from the model's own. Its
@@ -335,7 +333,7 @@ class OrdinalClassifier(OrderedClassifier):
         fitted = adapted.to_labels(self._record.spec.loss, scores, codes, weight, self.thresholds_)
         return copy.deepcopy(self)._take_thresholds(fitted)
 
-    def _take_thresholds(self: Classifier, thresholds: FloatArray) -> Classifier:
+    def _take_thresholds(self, thresholds: FloatArray) -> Self:
         """Take other thresholds at the end."""
         record, n = self._record.copied(), self.n_iter_
         beyond = len(record.thresholds) - n  # a training that goes on may keep rounds after the best one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -112,14 +112,11 @@ class MarginDerivatives:
     n_floored: int
 
 
-Sums = TypeVar("Sums", bound="_Sums")
-
-
 @dataclass(frozen=True)
 class _Sums:
     """Sums over rows, which those of other rows may be added to."""
 
-    def __add__(self: Sums, other: Sums) -> Sums:
+    def __add__(self, other: Self) -> Self:
         return replace(self, **{one.name: getattr(self, one.name) + getattr(other, one.name) for one in fields(self)})
 
 

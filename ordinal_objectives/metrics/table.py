@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -23,7 +23,6 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import validation
 from ordinal_objectives.utils.arrays import as_array
 
-_Function = TypeVar("_Function", bound=Callable[..., float])
 # What a metric judges, and the method of an estimator that returns it.
 _RESPONSE = {"decisions": "predict", "probabilities": "predict_proba", "scores": "predict_raw"}
 RESPONSES = tuple(_RESPONSE.values())
@@ -112,10 +111,10 @@ class Metric:
 class MetricTable(dict[str, Metric]):
     """Metrics by their short names."""
 
-    def entry(self, name: str, **traits: Any) -> Callable[[_Function], _Function]:
+    def entry[Function: Callable[..., float]](self, name: str, **traits: Any) -> Callable[[Function], Function]:
         """Return a decorator that enters a function, with the traits of :class:`Metric`, and leaves it as it is."""
 
-        def enter(function: _Function) -> _Function:
+        def enter(function: Function) -> Function:
             self[name] = Metric(name, function, **traits)
             return function
 

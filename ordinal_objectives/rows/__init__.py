@@ -1,7 +1,5 @@
 """Passes over the rows: gradients, Hessians and the sums that the threshold step needs."""
 
-from typing import TypeAlias
-
 from ordinal_objectives.rows.device import (
     CPU,
     Array,
@@ -32,4 +30,4 @@ __all__ = [
 __dir__ = public_names(__name__)
 
 # Where the rows of a training are.
-Device: TypeAlias = CPU | GPU
+type Device = CPU | GPU

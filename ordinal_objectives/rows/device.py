@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from ordinal_objectives.rows.checked_rows import LossBounds
 from ordinal_objectives.threads import effective_n_threads
 
 # An array over rows on its device: of NumPy or CuPy.
-Array: TypeAlias = Any
-Result = TypeVar("Result")
+type Array = Any
 # Multiplications in one product: BLAS starts threads for larger ones, which go on spinning beside the framework's.
 _BLOCK = 1 << 17
 
@@ -110,7 +109,6 @@ class MarginPass(_Pass, Protocol):
 
 
 # One of the two.
-Pass = TypeVar("Pass", bound=RowPass | MarginPass)
 
 
 class CPU:
@@ -234,7 +232,7 @@ class Workers(Protocol):
         """Return the text of the worker with a rank."""
 
 
-def fail_together(workers: Workers | None, function: Callable[[], Result]) -> Result:
+def fail_together[Result](workers: Workers | None, function: Callable[[], Result]) -> Result:
     """Call a function on each worker and return its result, unless it raises an error on one of them.
 
     Raises
@@ -349,7 +347,9 @@ class _DistributedPass(LossBounds):
         return float(self._workers.sum(np.array([self._own.loss_of_prediction(scores, thresholds)]))[0])
 
 
-def distributed_pass(kind: Callable[..., Pass], workers: Workers | None, *args: object, **options: object) -> Pass:
+def distributed_pass[Pass: RowPass | MarginPass](
+    kind: Callable[..., Pass], workers: Workers | None, *args: object, **options: object
+) -> Pass:
     """Return a pass of a kind over some rows, with sums over those of all workers if there are any."""
     if workers is None:
         return kind(*args, **options)

@@ -16,14 +16,14 @@ import sys
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, TypeAlias, Union, get_args, get_origin
+from typing import Annotated, Any, TypeAliasType, Union, get_args, get_origin
 
 import numpy as np
 
 from ordinal_objectives.aliases import JSON, NDArray
 
 # What JSON holds as it is, beside null.
-Plain: TypeAlias = str | bool | int | float
+type Plain = str | bool | int | float
 # Metadata of a field that files do not hold.
 NOT_IN_FILES = {"in_files": False}
 
@@ -86,6 +86,8 @@ def decoded(kind: Any, value: Any, path: str = "", **known: Any) -> Any:
     ValueError, TypeError, OverflowError
         If the value is of another type; the message names its path.
     """
+    if isinstance(kind, TypeAliasType):
+        kind = kind.__value__
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return value

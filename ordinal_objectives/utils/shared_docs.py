@@ -199,11 +199,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 # ``_doc_link_template`` of an estimator: the page that scikit-learn's picture of it links to.
 DOC_LINK = "https://ordinal-objectives.github.io/ordinal-objectives/generated/ordinal_objectives.{estimator_name}.html"
-Thing = TypeVar("Thing", bound=Callable[..., Any])
 
 
 def entries_of(doc: str | None, *titles: str) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -235,9 +234,9 @@ _GROUPS = {
 
 
 @overload
-def documented(thing: Thing) -> Thing: ...
+def documented[Thing: Callable[..., Any]](thing: Thing) -> Thing: ...
 @overload
-def documented(*, like: Callable[..., object]) -> Callable[[Thing], Thing]: ...
+def documented[Thing: Callable[..., Any]](*, like: Callable[..., object]) -> Callable[[Thing], Thing]: ...
 def documented(thing: object = None, *, like: object = None) -> Any:
     """Fill shared entries into the docstring of a class or function, and defaults into the headers of parameters.
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from itertools import product
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 import numpy as np
 from scipy.sparse import issparse
@@ -24,7 +24,6 @@ from ordinal_objectives.aliases import (
     Seed,
 )
 
-Answer = TypeVar("Answer")
 # Probabilities that went through float32 still pass.
 _PROBABILITY_TOLERANCE = 1e-4
 # A class with a smaller share of all weight than this is treated as empty: its shares would round to 0 or 1.
@@ -534,7 +533,7 @@ def seeds_of(estimator: Estimator, seed: int) -> dict[str, int]:
     return {name: seed for name in estimator.get_params() if name.rpartition("__")[2] in _SEEDS}
 
 
-def call_read_only(owner: str, formula: Callable[..., Answer], *arguments: object) -> Answer:
+def call_read_only[Answer](owner: str, formula: Callable[..., Answer], *arguments: object) -> Answer:
     """Call a formula with read-only views of its arguments, without copies, and return its result.
 
     Parameters

@@ -89,7 +89,7 @@ def test_lightgbm(linear):
 
 def test_times_of_the_day_stay_apart():
     noon, late = dt.datetime(2020, 1, 1, 12), pd.Timestamp("2020-01-01") + pd.Timedelta(5, "ns")
-    aware = dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)
+    aware = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
     assert plain_level(noon) == "2020-01-01 12:00:00"
     assert plain_level(late) == "2020-01-01 00:00:00.000000005"
     assert plain_level(aware) == "2020-01-01 00:00:00+00:00"

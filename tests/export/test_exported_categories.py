@@ -11,7 +11,7 @@ from ordinal_objectives.export import to_onnx, to_treelite
 from ordinal_objectives.export.model import scoring_model
 
 onnxruntime = pytest.importorskip("onnxruntime")
-treelite = pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
+treelite = pytest.importorskip("treelite", minversion="4.8")
 
 N = 250
 LARGEST = 99_999

@@ -14,7 +14,7 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.export import to_treelite
 from ordinal_objectives.export.model import scoring_model
 
-treelite = pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
+treelite = pytest.importorskip("treelite", minversion="4.8")
 
 TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
 TOLERANCE = 1e-6

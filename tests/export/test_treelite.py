@@ -10,7 +10,7 @@ from exported import assert_same, mixed_rows, proba, rows_on_cuts, train
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.export import to_treelite
 
-treelite = pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
+treelite = pytest.importorskip("treelite", minversion="4.8")
 
 TRAINERS = pytest.mark.parametrize("trainer", ["engine", "lightgbm", "xgboost"])
 TOLERANCE = {"engine": 1e-12, "lightgbm": 1e-12, "xgboost": 1e-6}

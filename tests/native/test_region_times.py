@@ -42,7 +42,7 @@ print(json.dumps([models, regions]))
 
 
 def printed(**environment):
-    here = Path(__file__).parent  # outside the source folder, which Python 3.10 would put first on the path
+    here = Path(__file__).parent  # not the source folder, which Python may put first on the path
     run = [sys.executable, "-c", SCRIPT]
     environment = {**os.environ, **environment}
     done = subprocess.run(run, cwd=here, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=120)

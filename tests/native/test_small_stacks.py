@@ -55,7 +55,7 @@ print("all trained")
 def test_the_engine_trains_and_predicts_on_small_stacks(tmp_path):
     child = subprocess.run(
         [sys.executable, "-c", CHILD],
-        cwd=tmp_path,  # Python 3.10 looks for modules there first, and would find the source
+        cwd=tmp_path,  # not the source folder, which Python may put first on the path
         capture_output=True,
         text=True,
         timeout=120,

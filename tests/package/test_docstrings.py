@@ -29,7 +29,7 @@ def examples_of(name):
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     if name.endswith(".treelite_model"):
-        pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
+        pytest.importorskip("treelite", minversion="4.8")
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert [test for test in examples_of(name).values() if runner.run(test).failed] == []
 

@@ -76,7 +76,7 @@ def test_examples_of_losses_and_links_run(page):
 
 
 def test_examples_of_other_formats_run():
-    pytest.importorskip("treelite", minversion="4.8")  # which needs Python 3.11
+    pytest.importorskip("treelite", minversion="4.8")
     names = run_examples(README.parent / "docs" / "how_to" / "other_formats.md", at_least=4)
     np.testing.assert_allclose(names["by_treelite"], names["expected"], rtol=0, atol=1e-12)
     assert names["found"].values.shape == (500, 3, 4)

@@ -5,7 +5,7 @@ python benchmarks/claims/accuracy/random_effects.py
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from scipy.special import expit, log_expit, logsumexp
 from lib import report
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 
-Floats: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.intp]
+type Floats = NDArray[np.float64]
+type Codes = NDArray[np.intp]
 THRESHOLDS, TAU, N_GROUPS, SEEDS = np.array([-2.0, -0.5, 0.5, 2.0]), 1.5, 200, range(6)
 
 
