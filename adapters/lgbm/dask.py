@@ -278,7 +278,7 @@ def _train_here(
             return [first, *(first if parts is None else dataset(parts) for parts in evaluated)]
 
         train_set, *valid_sets = fail_together(workers, datasets)
-        history, trees = Params(), TreesOfRounds()
+        history, trees = dict[str, Any](), TreesOfRounds()
         watching = [*([lightgbm.record_evaluation(history)] if valid_sets else []), trees]
         options |= {"valid_sets": valid_sets or None, "callbacks": [*watching, *callbacks]}
         booster = train_spec(asked, params | _network(workers, host), train_set, n_rounds, **options)

@@ -229,7 +229,7 @@ def train_on_tasks(
         # Ranks in the order of the partitions add up in the same order each time.
         with CommunicatorContext(**json.loads(sent[0]), dmlc_task_id=f"{context.partitionId():08}"):
             dtrain = joined(fit or [matrix(empty)], params)
-            evaluated, history = Params(), Params()
+            evaluated, history = dict[str, Any](), dict[str, Any]()
             if validation is not None:
                 dvalid = joined(held_out or [matrix(empty)], params, dtrain)
                 evaluated = {"evals": [(dvalid, "validation")], "evals_result": history}

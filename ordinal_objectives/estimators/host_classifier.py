@@ -474,7 +474,7 @@ class HostClassifier(OrdinalClassifier):
             without_trees = loss_without_trees(self._ordinal_loss(), self.n_classes_, fit, held)
 
             def trial(most: int, patience: int | None, settings: Params) -> list[float]:
-                native, results = self._native_params(len(fit.weighted), settings), Params()
+                native, results = self._native_params(len(fit.weighted), settings), dict[str, Any]()
                 callbacks = copy.deepcopy(schedules.known)
                 asked = TrainingRequest(most, results, callbacks, patience, self.progress, is_search=True)
                 host.train(self._spec(), native, matrices, asked)

@@ -179,7 +179,7 @@ def class_codes(what: str, copy: Estimator, codes: IntArray, classes: LabelArray
     return every
 
 
-def rows_for(what: str, copy: Estimator, rows: held_out.AnyRows) -> held_out.AnyRows:
+def rows_for[AnyRows: held_out.Rows](what: str, copy: Estimator, rows: AnyRows) -> AnyRows:
     """Return rows as the ``fit`` of a classifier takes them: if it takes one class a row, those are a row an answer.
 
     Raises
@@ -254,9 +254,9 @@ def row_keywords(
     return given
 
 
-def prepared(
-    what: str, copy: Estimator, rows: held_out.AnyRows, classes: LabelArray, **others: object
-) -> tuple[held_out.AnyRows, IntArray, Params]:
+def prepared[AnyRows: held_out.Rows](
+    what: str, copy: Estimator, rows: AnyRows, classes: LabelArray, **others: object
+) -> tuple[AnyRows, IntArray, Params]:
     """Return rows as the ``fit`` of a classifier takes them, the codes that it is trained on, and keywords of ``fit``.
 
     Its own ``classes``, and ``cv`` of what divides rows, are set. ``others`` are other keywords.
