@@ -88,7 +88,7 @@ def net_benefit(
     Who acts, such as by treating a patient, from the probability t on holds that one event y >= k is worth (1 - t) / t
     actions without one. The net benefit of acting where the model states at least t is, in events,
 
-    .. math:: \frac{1}{n} \sum_i 1[p_i \ge t] \Big( 1[y_i \ge k] - \frac{t}{1 - t} 1[y_i < k] \Big) ,
+    .. math:: \frac{1}{n} \sum_i 1[p_i \ge t] \left( 1[y_i \ge k] - \frac{t}{1 - t} 1[y_i < k] \right) ,
               \qquad p_i = P(y_i \ge k) .
 
     Acting for every row has that of :math:`p_i = 1`, and acting for none has 0. A model is of use at the thresholds

@@ -229,7 +229,7 @@ def report(
         raise TypeError(f"model must be a fitted classifier, with classes_; got {type(model).__name__}")
     classes = order.ordered_classes_
     soft = y.with_codes(classes) if isinstance(y, OrdinalLabels) else None
-    codes = order.encode(y, name="y") if soft is None else soft
+    codes: Any = order.encode(y, name="y") if soft is None else soft
     check_consistent_length(X, codes)
     weight = validation.row_weights(sample_weight, len(codes))
     shares = np.bincount(codes, weight, len(classes)) if soft is None else soft.class_weights(weight)

@@ -87,6 +87,7 @@ def ranked_probability_score(
 def _log_loss(
     y_true: ArrayLike, proba: ArrayLike, sample_weight: ArrayLike | None, labels: ArrayLike | None
 ) -> OfWeights:
+    of_truth: RealArray
     if isinstance(y_true, OrdinalLabels) and y_true.between:
         *_, P, weight = check_intervals(y_true, proba, sample_weight, labels)
         of_truth = (y_true.shares[y_true.codes] * P).sum(axis=1)

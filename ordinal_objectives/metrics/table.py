@@ -47,7 +47,7 @@ class OfWeights(NamedTuple):
         return float(self.value_of(self.weight))
 
     @classmethod
-    def mean(cls, losses: NDArray[np.number], weight: FloatArray) -> OfWeights:
+    def mean(cls, losses: NDArray[Any], weight: FloatArray) -> OfWeights:
         """Return the weighted mean of a loss of each row."""
         return cls(weight, lambda weight: weight @ losses / weight.sum(axis=-1))
 
