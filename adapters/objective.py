@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ordinal_objectives.adapters.arguments import given_options, spec_and_record
 from ordinal_objectives.adapters.run import score_of_rows
@@ -15,9 +15,6 @@ from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.spec import OrdinalSpec
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils.shared_docs import documented
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 @documented

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Self
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -24,9 +24,6 @@ from ordinal_objectives.metrics import METRICS
 from ordinal_objectives.metrics.table import RESPONSES, on_codes
 from ordinal_objectives.ordinal_labels import OrdinalLabels
 from ordinal_objectives.utils import public_names, validation
-
-if TYPE_CHECKING:
-    from typing import Self
 
 __all__ = ["OrdinalScorer", "get_scorer", "get_scorer_names"]
 __all__ += [f"{metric.scorer_name}_scorer" for metric in METRICS.values()]

@@ -397,7 +397,7 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
         """
         own = self.classifier
         rounds = own.training_loss_[own.n_earlier_rounds() + 1 :].tolist()
-        history = getattr(own, "evals_result_", {}).get("validation", {})
+        history = own.evals_result().get("validation", {})
         return XGBoostTrainingSummary({own.trained_spec().loss.name: rounds}, history)
 
     def _transform(self, dataset: DataFrame) -> DataFrame:

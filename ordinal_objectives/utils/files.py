@@ -138,7 +138,7 @@ def labels_from_json(labels: Any, dtype: Any) -> LabelArray:
     TypeError, ValueError, OverflowError
         If labels are not of the type that the file names.
     """
-    if dtype == "T" and hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):  # NumPy 1 has no such strings
+    if dtype == "T":
         values = np.array(labels, dtype=np.dtypes.StringDType())
     else:
         as_text = isinstance(dtype, str) and dtype.lstrip("<>|=")[:1] in ("T", "U")

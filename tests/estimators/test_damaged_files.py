@@ -294,8 +294,6 @@ def test_labels_of_every_type_survive_the_file(name, labels, kind, data, tmp_pat
     if kind == "object":
         labels = labels.astype(object)
     elif kind == "string":
-        if np.lib.NumpyVersion(np.__version__) < "2.0.0":
-            pytest.skip("NumPy 1 has no StringDType")
         labels = labels.astype(str).astype(np.dtypes.StringDType())
     form = FORMATS[name]
     model = form.make(classes=labels).fit(X, labels[y])

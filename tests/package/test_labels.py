@@ -276,9 +276,8 @@ def _containers(labels):
             pd.Series(labels, dtype="string"),
             np.array(labels).astype("S"),
             pl.Series(labels, dtype=pl.Categorical),
+            np.array(labels, dtype=np.dtypes.StringDType()),
         )
-        if hasattr(np.dtypes, "StringDType"):
-            yield np.array(labels, dtype=np.dtypes.StringDType())
     else:
         yield from (np.array(labels, dtype=float), np.array(labels, dtype=np.float32), pd.Series(labels, dtype="Int64"))
 

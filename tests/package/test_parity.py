@@ -36,6 +36,11 @@ def test_every_name_has_a_decision_that_the_page_tells(library):
 
 def test_what_is_translated_is_one_of_ours(library):
     if library == PARITY["SPARK"]:
+        from ordinal_objectives.adapters.xgb.spark_estimator import SparkXGBOrdinalClassifier
+
+        translated = [here.strip("`") for here in PARITY["listed"](library).values() if here.startswith("`")]
+        assert translated
+        assert all(hasattr(SparkXGBOrdinalClassifier, here) for here in translated)
         return
     ours = PARITY["KINDS"][library][1]
     for (where, name), here in PARITY["decided"](library).items():
