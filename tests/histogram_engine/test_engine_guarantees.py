@@ -282,8 +282,8 @@ def test_number_of_threads_changes_nothing(ordinal_data, n_copies, n_classes, op
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_features", [1, 5, 40])
-@pytest.mark.parametrize("uneven", [False, True])  # then added up in float64 alone
-def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven):
+@pytest.mark.parametrize("uneven", [False, True])  # then rows are added up as they are
+def test_number_of_threads_changes_nothing_where_they_share_rows(n_features, uneven):
     rng = np.random.default_rng(n_features)
     n = 150_000
     X = rng.normal(size=(n, n_features)).astype(np.float32)
@@ -305,7 +305,7 @@ def test_number_of_threads_changes_nothing_for_rows_in_parts(n_features, uneven)
                 np.testing.assert_array_equal(other[name], one[name])
 
 
-# Light rows beside heavy ones: what a float32 sum of both would forget decides splits like anything else
+# Rows are rounded to whole numbers of a unit, the same for light and heavy ones
 
 
 LEAST = 1e-3
@@ -363,7 +363,38 @@ def test_few_cross_terms_judge_light_rows_as_all_do(seed):
         plain.advance()
 
 
-def test_sums_are_float64_where_weights_differ_by_more_than_a_hundred():
+def hard_to_round(case, n=30_000):
+    """Labelled rows whose statistics differ by much, weights that are just even, and start scores."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(n, 4))
+    X[:, 2] = np.where(rng.random(n) < 0.97, 0.0, X[:, 2])  # of 255 bins one has nearly all rows
+    X[:, 3] = rng.integers(0, 3, n)
+    score = 2 * X[:, 0] + X[:, 2] + 0.3 * X[:, 3]
+    at = {"rare class": [0.0, 7.5]}.get(case, [-1.0, 2.0])
+    y = np.digitize(score + rng.logistic(size=n), at).astype(np.int32)
+    weight = np.where(rng.random(n) < 0.01, 99.0, 1.0) if case == "weights" else None
+    start = {"far scores": 8 * X[:, 0], "outliers": np.where(rng.random(n) < 0.001, 60.0, 0.0)}.get(case)
+    return X, y, weight, start
+
+
+@pytest.mark.parametrize("case", ["plain", "rare class", "weights", "far scores", "outliers"])
+@pytest.mark.parametrize("loss", ["all_threshold", "cumulative_link"])
+def test_gains_of_rounded_rows_are_those_of_float64(monkeypatch, case, loss):
+    X, y, weight, start = hard_to_round(case)
+    gains = []
+    for unrounded in (False, True):
+        monkeypatch.setattr(state, "uneven", lambda weight, unrounded=unrounded: unrounded)
+        begin = RunStart(start, [-1.0, 2.0]) if start is not None else RunStart()
+        run = EngineRun(BoostingParameters.of(get_loss(loss)), TrainingSet(X, y, 3, weight), start=begin)
+        grown = run.grow(None, [0, 1, 2, 3])
+        gains.append(grown["gain"][grown["left"] >= 0])
+    error = np.abs(gains[0] / gains[1] - 1.0)
+    assert (error.max() == 0.0) == (case == "far scores")  # whose Hessians have no unit in common
+    assert error.max() < 2e-4
+    assert np.median(error) < 2e-5
+
+
+def test_rows_are_taken_as_they_are_where_weights_differ_by_more_than_a_hundred():
     assert not uneven(None)
     assert not uneven(np.array([1.0, 100.0, 0.0]))
     assert uneven(np.array([1.0, 100.1, 0.0]))

@@ -351,8 +351,7 @@ def test_many_classes_agree_with_the_oracle_by_the_cross_terms_of_all(K):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_rows", [32_768, 60_001, 131_072, 140_003])
-def test_trees_of_rows_in_parts_agree_with_the_oracle(n_rows):
-    # 32,768 rows of a leaf are added up in two parts, 131,072 in four.
+def test_trees_of_rows_that_threads_share_agree_with_the_oracle(n_rows):
     rng = np.random.default_rng(n_rows)
     X = rng.integers(0, 9, (n_rows, 2)).astype(float)
     X[rng.random(X.shape) < 0.02] = np.nan
@@ -381,7 +380,7 @@ def test_trees_of_columns_with_few_bins_agree_with_the_oracle(n_rows, features):
 
 @pytest.mark.parametrize("n_bins", [2, 16])
 def test_sums_of_many_equal_rows_stay_accurate(n_bins):
-    # In the first round the rows of a class are alike: their float32 sums round the same way at every addition.
+    # In the first round the rows of a class are alike, and are rounded alike.
     rng = np.random.default_rng(n_bins)
     n = 100_000
     X = rng.integers(0, n_bins, (n, 1)).astype(float)

@@ -75,7 +75,7 @@ def test_the_counters_see_every_task_of_so_many_threads_and_change_no_model(time
     phases = {phase for phase, threads, *_ in seen if threads > 1}
     assert {"histogram in parts", "histogram and scan", "partition", "pass", "bin"} <= phases
     parts = max(len(tasks) for phase, *_, tasks in seen if phase == "histogram in parts")
-    assert parts >= 12  # two parts, three blocks, two groups of features
+    assert parts >= 16  # blocks of rows, as many for each thread
     assert models["16 threads"] == untimed[0]["16 threads"]
     assert not any(untimed[1].values())
 

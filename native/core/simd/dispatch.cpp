@@ -10,12 +10,12 @@ namespace {
 #define ORDINAL_SCAN_baseline(folder, Name) scan_##folder##_baseline,
 #define ORDINAL_SCAN_avx2(folder, Name) scan_##folder##_avx2,
 #define ORDINAL_SCAN_avx512(folder, Name) scan_##folder##_avx512,
-#define ORDINAL_ENTRIES(isa)                                                                           \
-    logit_block_##isa, leaf_block_##isa, margin_block_##isa, build_histogram_##isa, add_block_##isa,   \
-        flush_block_##isa, subtract_bins_##isa, ORDINAL_CRITERIA(ORDINAL_SCAN_##isa) bin_column_##isa, \
-        sum_by_leaf_##isa, partition_rows_##isa, list_unknown_##isa, draw_numbers_##isa,               \
-        number_by_size_##isa, leave_out_##isa, count_below_##isa, list_below_##isa, mask_leaves_##isa, \
-        add_values_##isa
+#define ORDINAL_ENTRIES(isa)                                                                              \
+    logit_block_##isa, leaf_block_##isa, margin_block_##isa, add_few_##isa, add_integers_##isa,           \
+        join_tables_##isa, bound_columns_##isa, subtract_bins_##isa,                                      \
+        ORDINAL_CRITERIA(ORDINAL_SCAN_##isa) bin_column_##isa, sum_by_leaf_##isa, partition_rows_##isa,   \
+        list_unknown_##isa, draw_numbers_##isa, number_by_size_##isa, leave_out_##isa, count_below_##isa, \
+        list_below_##isa, mask_leaves_##isa, add_values_##isa
 
 #if defined(ORDINAL_X86_DISPATCH)
 // The compiler's own test also asks the operating system whether it saves the wide registers.

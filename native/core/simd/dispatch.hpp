@@ -16,7 +16,9 @@ struct InstructionSet {
     LogitBlock logit_block;
     LeafBlock leaf_block;
     MarginBlock margin_block;
-    BuildHistogram build_histogram, add_block, flush_block;
+    AddRows add_few, add_integers;
+    JoinTables join_tables;
+    BoundColumns bound_columns;
     SubtractBins subtract_bins;
 #define ORDINAL_SCAN(folder, Name) ScanFeature<Name##Leaf> scan_##folder;
     ORDINAL_CRITERIA(ORDINAL_SCAN)

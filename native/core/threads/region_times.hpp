@@ -54,7 +54,7 @@ class RegionTimes {
         region.begin = processor_seconds();
         const double begin = wall_seconds();
         if (in_turn_)
-            for (std::int64_t i = 0; i < n; ++i) timed(i);
+            for (std::int64_t i = 0; i < n; ++i) timed(i, static_cast<int>(i * most / n));
         else
             share(timed);
         region.wall = wall_seconds() - begin;

@@ -33,7 +33,7 @@ constexpr Piece kForestSums{1 << 14, 2};
 // Of the engine, whose threads are awake: rows of a piece, and below how many the caller does all of it.
 constexpr std::int64_t kEngineBlock = 1 << 14;
 constexpr std::int64_t kBinBlock = 1 << 12;
-constexpr std::int64_t kPartitionBlock = 1 << 13;
+constexpr std::int64_t kPartitionBlock = 1 << 13, kLeastPartitionBlock = 1 << 10;
 constexpr std::int64_t kListBlock = 1 << 10;
 constexpr std::int64_t kWorthRows = 1 << 12;
 constexpr std::int64_t kWorthValues = 1 << 14;  // of features that are binned

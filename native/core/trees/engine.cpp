@@ -64,7 +64,8 @@ void Engine::recut(const std::vector<std::vector<double>>& cuts) {
     data_.rows = row_bins_.data();
     data_.columns = column_bins_.data();
     data_.n_bins = n_bins_.data();
-    histograms_ = std::make_unique<LeafHistograms>(data_, *pool_, in_float64_);
+    histograms_ = std::make_unique<HistogramStore>(data_, *pool_, in_float64_);
+    partition_ = std::make_unique<RowPartition>(data_, *pool_);
 }
 
 void Engine::bin(std::int64_t first_row, const FeatureMatrix& X) {
@@ -118,8 +119,9 @@ template <class Criterion>
 Tree Engine::grow(const typename Criterion::Input& input, const GrowthLimits& limits,
                   const FeatureRules& rules, const std::vector<std::int32_t>& features,
                   const std::uint32_t* rows, std::int64_t n_rows, std::int32_t* leaf_of_row) {
-    histograms_->begin(statistics_.data(), layout_, features, rows, n_rows);
-    Tree tree = Grower<Criterion>(*histograms_, input, limits, rules).grow(rows, n_rows);
+    partition_->begin(rows, n_rows);
+    histograms_->begin(statistics_.data(), layout_, rules.n_gradients, features, rows, n_rows);
+    Tree tree = Grower<Criterion>(*histograms_, *partition_, input, limits, rules).grow(rows, n_rows);
     if (rows)
         pool_->run("note leaves", (data_.n_rows + kEngineBlock - 1) / kEngineBlock,
                    data_.n_rows >= kEngineBlock, [&](std::int64_t block) {
@@ -146,7 +148,7 @@ void Engine::note_leaves(const Tree& tree, std::int32_t* leaf_of_row) {
                    const TreeNode& node = tree.nodes[static_cast<std::size_t>(index)];
                    if (node.feature >= 0) return;
                    for (std::int64_t i = node.begin; i < node.end; ++i)
-                       leaf_of_row[histograms_->rows()[static_cast<std::size_t>(i)]] =
+                       leaf_of_row[partition_->rows()[static_cast<std::size_t>(i)]] =
                            static_cast<std::int32_t>(index);
                });
 }
@@ -244,6 +246,7 @@ std::vector<double> Engine::leaf_sums(const std::int32_t* leaf_of_row, int n_lea
     pool_->run("sum by leaf", n_blocks, true, [&](std::int64_t block) {
         SumTask task{statistics_.data(),
                      width(),
+                     Units{},
                      leaf_of_row,
                      rows,
                      block * block_rows,

@@ -9,9 +9,10 @@
 #include "simd/aligned.hpp"
 #include "threads/pool.hpp"
 #include "threads/sizes.hpp"
-#include "trees/leaf_histograms.hpp"
+#include "trees/histogram_store.hpp"
 #include "trees/node_features.hpp"
 #include "trees/row_layout.hpp"
+#include "trees/row_partition.hpp"
 #include "trees/tree.hpp"
 
 namespace ordinal {
@@ -27,8 +28,8 @@ struct FeatureMatrix {
 
 class Engine {
   public:
-    // cuts[f]: increasing, at most 254. in_float64: see LeafHistograms. by_category: features whose bins have
-    // no order. The rows wait for bin().
+    // cuts[f]: increasing, at most 254. in_float64: see HistogramBuilder. by_category: features whose bins
+    // have no order. The rows wait for bin().
     Engine(std::int64_t n_rows, const std::vector<std::vector<double>>& cuts, int n_threads,
            bool in_float64 = false, const std::vector<std::int32_t>& by_category = {},
            CategoryRules rules = {});
@@ -81,7 +82,8 @@ class Engine {
     std::vector<std::uint8_t> by_category_;
     AlignedVector<float> statistics_, before_;  // before_: of the rows of a sample that are weighed
     RowLayout layout_;
-    std::unique_ptr<LeafHistograms> histograms_;
+    std::unique_ptr<HistogramStore> histograms_;
+    std::unique_ptr<RowPartition> partition_;
 };
 
 }  // namespace ordinal

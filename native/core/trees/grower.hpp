@@ -10,8 +10,9 @@
 
 #include "criteria/limits.hpp"
 #include "simd/dispatch.hpp"
-#include "trees/leaf_histograms.hpp"
+#include "trees/histogram_store.hpp"
 #include "trees/node_features.hpp"
+#include "trees/row_partition.hpp"
 #include "trees/tree.hpp"
 
 namespace ordinal {
@@ -19,10 +20,11 @@ namespace ordinal {
 template <class Criterion>
 class Grower {
   public:
-    // histograms: a tree was begun there.
-    Grower(LeafHistograms& histograms, const typename Criterion::Input& input, const GrowthLimits& limits,
-           const FeatureRules& rules)
+    // A tree was begun in histograms and partition.
+    Grower(HistogramStore& histograms, RowPartition& partition, const typename Criterion::Input& input,
+           const GrowthLimits& limits, const FeatureRules& rules)
         : histograms_(histograms),
+          partition_(partition),
           input_(input),
           limits_(limits),
           node_features_(rules, histograms.features()) {}
@@ -70,7 +72,8 @@ class Grower {
         }
     };
 
-    LeafHistograms& histograms_;
+    HistogramStore& histograms_;
+    RowPartition& partition_;
     const typename Criterion::Input& input_;
     const GrowthLimits& limits_;
     const NodeFeatures node_features_;
@@ -114,7 +117,7 @@ template <class Criterion>
 void Grower<Criterion>::judge_root(Leaf& root, const std::uint32_t* rows, std::int64_t n, bool wanted) {
     const std::vector<std::int32_t>& features = histograms_.features();
     root.histogram = histograms_.take();
-    histograms_.build_parts(root.histogram, rows, n);
+    histograms_.share(rows, n);
     histograms_.over_planes(n, [&](PlaneRange planes, int thread) {
         histograms_.build(root.histogram, rows, n, planes, thread);
     });
@@ -146,7 +149,7 @@ void Grower<Criterion>::judge(Leaf& small, bool small_wanted, Leaf* large) {
     const auto of_node = [&](const Leaf& leaf) { return node_features_.of_node(leaf.groups, leaf.node); };
     const auto small_may = of_node(small), large_may = large ? of_node(*large) : NodeFeatures::Places{};
     Candidates found_small(n_features), found_large(n_features);
-    if (small_wanted || taken_away) histograms_.build_parts(small.histogram, small.rows, small.n);
+    if (small_wanted || taken_away) histograms_.share(small.rows, small.n);
     histograms_.over_planes(small.n, [&](PlaneRange planes, int thread) {
         Bins part, rest;
         if (small_wanted || taken_away)
@@ -185,7 +188,7 @@ void Grower<Criterion>::split(Leaf parent) {
     node.split = parent.best.split;
     node.gain = parent.best.gain;
     node.left = left_node;
-    const std::int64_t middle = node.begin + histograms_.partition(node);
+    const std::int64_t middle = node.begin + partition_.split(node);
     TreeNode child[2];
     Leaf next[2];
     child[0].begin = node.begin;
@@ -196,7 +199,7 @@ void Grower<Criterion>::split(Leaf parent) {
         one.depth = node.depth + 1;
     }
     for (int side = 0; side < 2; ++side) {
-        next[side].rows = histograms_.rows().data() + child[side].begin;
+        next[side].rows = partition_.rows().data() + child[side].begin;
         next[side].n = child[side].end - child[side].begin;
         next[side].node = left_node + side;
         next[side].groups = node_features_.with(parent.groups, parent.feature);
@@ -210,7 +213,7 @@ void Grower<Criterion>::split(Leaf parent) {
         any_missing = histograms_.bins_of(bins, parent.feature)[end + count] > 0.0;
         next[0].sums = histograms_.left_sums(bins, parent.feature, parent.best.split);
     } else {
-        any_missing = histograms_.any_missing(next[0].rows, next[0].n + next[1].n, parent.feature);
+        any_missing = partition_.any_missing(next[0].rows, next[0].n + next[1].n, parent.feature);
         next[0].sums = histograms_.sums(next[0].rows, next[0].n);
     }
     if (!any_missing && !node.split.by_category) node.split.missing_left = next[0].n >= next[1].n;

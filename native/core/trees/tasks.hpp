@@ -13,13 +13,12 @@
 
 namespace ordinal {
 
-constexpr int kSlots = 257;      // a plane's places in the float32 histogram; odd, so that the
-                                 // first codes of all planes do not share one cache set
-constexpr int kMostCodes = 256;  // of a plane
-constexpr std::int64_t kFloatRows =
-    1 << 14;                             // rows added up in float32 before the sums of 255 bins go to float64
-constexpr std::int64_t kFewRows = 2048;  // added up in float64
-constexpr double kTie = 1e-9;            // a later candidate wins by more than this share of the gain
+constexpr int kSlots = 257;                 // a plane's places in a table of integers; odd, so that the
+                                            // first codes of all planes do not share one cache set
+constexpr int kMostCodes = 256;             // of a plane
+constexpr std::int64_t kFewRows = 2048;     // that are added up in float64
+constexpr std::int64_t kFewRoom = 1 << 15;  // numbers of these that are rounded at a time
+constexpr double kTie = 1e-9;               // a later candidate wins by more than this share of the gain
 
 // A byte of each row, and its features (trees/planes.hpp).
 struct TreePlane {
@@ -27,6 +26,19 @@ struct TreePlane {
     std::int32_t n_codes;      // without the missing one of a feature that is alone
     std::int32_t first, last;  // features first..last-1 of the tree's
     bool shared;
+    bool is_deep;  // one of its codes has more rows than an integer holds
+};
+
+// A row's columns are rounded to multiples of a unit each, a power of two.
+struct Units {
+    const float* unit = nullptr;  // (width,) null: rows are taken as they are
+    const float* per_unit = nullptr;
+};
+
+// A histogram, or the part of one from a bin on: (bins, width); the missing bin is each feature's last.
+struct Bins {
+    double* data = nullptr;
+    std::int64_t first = 0;
 };
 
 struct HistogramTask {
@@ -34,6 +46,7 @@ struct HistogramTask {
     std::int64_t stride;
     const float* statistics;  // (n_rows, width)
     int width;
+    Units units;
     const std::uint32_t* rows;  // rows of the leaf, or null for rows 0, 1, ...
     std::int64_t begin, end;    // those of this task
     const TreePlane* planes;    // (n_planes,) those of this task
@@ -43,14 +56,20 @@ struct HistogramTask {
     const std::uint8_t* bin_of;    // (all features, 256): the bin of a code
     const std::int32_t* n_bins;    // (all features,)
     const std::int64_t* offsets;   // (all features,) first bin of a feature
-    std::int64_t first_bin;        // that `histogram` starts with
-    float* scratch;                // (n_planes * kSlots * slice_width(width),)
-    double* histogram;             // (bins, width); the missing bin is each feature's last
-    bool in_float64;               // add every row up in float64, however many there are
-    // Of a block alone.
-    int lane;        // of the slice's first column
-    bool is_first;   // nothing is in the histogram yet
-    double* beside;  // (bins, width): planes of few codes, which go to float64 within the block
+    Bins histogram;
+    // Of integers: a slice of the columns.
+    int lane;                // its first column
+    std::int32_t* table;     // (n_planes, kSlots, slice_width(width)), added to
+    std::int64_t most_rows;  // after which the deep planes go to `deep`
+    Bins deep;               // added to
+    float* few;              // (kFewRoom,): for rows that are added up in float64
+};
+
+// What threads have added up of the same planes and slice.
+struct TableTask {
+    std::int32_t* const* tables;  // (n,) as `table` of each; they are left zeroed
+    double* const* deep;          // (n,) as the histogram; null: the deep planes are in it already
+    int n;
 };
 
 // The candidates of one leaf along one feature; a criterion's leaf says what they are judged with.
@@ -107,10 +126,20 @@ struct BinTask {
 struct SumTask {
     const float* statistics;  // (n_rows, width)
     int width;
+    Units units;
     const std::int32_t* leaf;   // (n_rows,) or null: all rows in leaf 0
     const std::uint32_t* rows;  // (n,) or null for rows begin..end-1
     std::int64_t begin, end;
     double* sums;  // (n_leaves, width), added to
+};
+
+// The largest number of each column, whatever its sign.
+struct BoundTask {
+    const float* statistics;  // (n_rows, width)
+    int width;
+    const std::uint32_t* rows;  // or null for rows begin..end-1
+    std::int64_t begin, end;
+    float* bounds;  // (width,)
 };
 
 struct PartitionTask {
@@ -125,7 +154,9 @@ struct PartitionTask {
 constexpr std::int64_t kPadding = 4;
 constexpr std::int64_t kPastList = 16;
 
-using BuildHistogram = void (*)(const HistogramTask&);
+using AddRows = void (*)(const HistogramTask&);
+using JoinTables = void (*)(const HistogramTask&, const TableTask&);
+using BoundColumns = void (*)(const BoundTask&);
 template <class Leaf>
 using ScanFeature = Candidate (*)(const ScanTask&, const Leaf&);
 using SubtractBins = void (*)(const SubtractTask&);
@@ -142,14 +173,15 @@ using ListUnknown = std::int64_t (*)(const std::int32_t* leaf_of_row, std::int64
 ORDINAL_CRITERIA(ORDINAL_SCAN_ENTRIES)
 #undef ORDINAL_SCAN_ENTRIES
 
-#define ORDINAL_ENGINE_ENTRIES(isa)                          \
-    void build_histogram_##isa(const HistogramTask&);        \
-    void add_block_##isa(const HistogramTask&);              \
-    void flush_block_##isa(const HistogramTask&);            \
-    void subtract_bins_##isa(const SubtractTask&);           \
-    void bin_column_##isa(const BinTask&);                   \
-    void sum_by_leaf_##isa(const SumTask&);                  \
-    std::int64_t partition_rows_##isa(const PartitionTask&); \
+#define ORDINAL_ENGINE_ENTRIES(isa)                                 \
+    void add_few_##isa(const HistogramTask&);                       \
+    void add_integers_##isa(const HistogramTask&);                  \
+    void join_tables_##isa(const HistogramTask&, const TableTask&); \
+    void bound_columns_##isa(const BoundTask&);                     \
+    void subtract_bins_##isa(const SubtractTask&);                  \
+    void bin_column_##isa(const BinTask&);                          \
+    void sum_by_leaf_##isa(const SumTask&);                         \
+    std::int64_t partition_rows_##isa(const PartitionTask&);        \
     std::int64_t list_unknown_##isa(const std::int32_t*, std::int64_t, std::uint32_t, std::uint32_t*);
 ORDINAL_ENGINE_ENTRIES(baseline)
 ORDINAL_ENGINE_ENTRIES(avx2)
