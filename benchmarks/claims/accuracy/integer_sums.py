@@ -38,7 +38,7 @@ def train(rows: Rows, loss: str, rounded: bool) -> EngineRun:
     """Return a run that was not advanced."""
     X, y, K, weight = rows
     parameters = BoostingParameters.of(get_loss(loss), max_leaf_nodes=LEAVES)
-    with mock.patch.object(state, "uneven", lambda weight: not rounded):
+    with mock.patch.object(state, "uneven", return_value=not rounded):
         return EngineRun(parameters, TrainingSet(X, y, K, weight))
 
 
@@ -65,7 +65,7 @@ def score(rows: Rows, X_test: NDArray[np.floating], y_test: NDArray[np.int32], l
     model = HistGradientBoostingOrdinalClassifier(
         loss=loss, max_iter=ROUNDS, early_stopping=False, classes=np.arange(K), n_jobs=1, random_state=0
     )
-    with mock.patch.object(state, "uneven", lambda weight: not rounded):
+    with mock.patch.object(state, "uneven", return_value=not rounded):
         model.fit(X, y, sample_weight=weight)
     return float(ranked_probability_score(y_test, model.predict_proba(X_test), labels=np.arange(K)))
 
@@ -100,8 +100,8 @@ def main() -> None:
                 )
     mean = gmean([row["RPS / that of float64"] for row in table])
     note = (
-        f"Gains of {TREES} trees of {LEAVES} leaves, up to the first split that differs; RPS after {ROUNDS}, on the test "
-        f"rows of one partition: geometric mean {mean:.5f}."
+        f"Gains of {TREES} trees of {LEAVES} leaves, up to the first split that differs; RPS of {ROUNDS} trees on "
+        f"the test rows of one partition: geometric mean {mean:.5f}."
     )
     report.write("integer_sums", "Histograms of rounded rows, beside sums in float64", table, note)
 
