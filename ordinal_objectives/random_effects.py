@@ -165,11 +165,12 @@ class RandomEffects:
     effects : ndarray of float64, shape (n_groups,)
         What each group adds to the score: the mode of its posterior distribution.
     standard_errors : ndarray of float64, shape (n_groups,)
-        Of their errors: standard deviation of that distribution, given the score, with the error of its location.
+        Of the errors of the effects as deviations from their mean over the groups, given the score. 1.645 of them on
+        both sides are an interval of level 0.9.
     variance : float
         Of the effects in the population of groups, tau^2.
-    location : float
-        Variance of the error that all share, that of their location, before they are shrunk.
+    variance_error : float
+        Its standard error.
     history : tuple of (int, ndarray, float)
         Number of trees from which on there were other effects, these, and their variance.
     """
@@ -178,7 +179,7 @@ class RandomEffects:
     effects: FloatArray
     standard_errors: FloatArray
     variance: Annotated[float, Within(0)]
-    location: Annotated[float, Within(0)]
+    variance_error: Annotated[float, Within(0)]
     history: tuple[tuple[Annotated[int, Within(0)], FloatArray, float], ...] = ()
 
     def __post_init__(self) -> None:

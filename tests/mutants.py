@@ -58,10 +58,11 @@ AREAS = {
     "adapters": (("adapters",), "tests/adapters"),
     "estimators": (("estimators",), "tests/estimators tests/decisions tests/adapters/test_groups_beside.py"),
     "groups": (
-        ("threshold_solver/random_intercept.py", "random_effects.py"),
+        ("threshold_solver/random_intercept.py", "threshold_solver/effect_errors.py", "random_effects.py"),
         (
-            "tests/estimators/test_group_effects.py tests/estimators/test_random_intercept.py "
-            "tests/estimators/test_new_groups.py tests/adapters/test_groups_beside.py"
+            "tests/estimators/test_effect_errors.py tests/estimators/test_group_effects.py "
+            "tests/estimators/test_random_intercept.py tests/estimators/test_new_groups.py "
+            "tests/adapters/test_groups_beside.py"
         ),
     ),
     "populations": (("estimators/adapted.py",), "tests/estimators/test_adapted.py"),

@@ -15,9 +15,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
 from ordinal_objectives import _core
@@ -26,7 +28,8 @@ from ordinal_objectives.losses import CumulativeLink, OrdinalLoss, RoundStatisti
 from ordinal_objectives.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threshold_solver import JointQuadratic, ThresholdLearner, ThresholdRecord
-from ordinal_objectives.threshold_solver.quadratic import tridiagonal
+from ordinal_objectives.threshold_solver.effect_errors import Cells, Errors, GroupSums, JointCovariance, errors
+from ordinal_objectives.threshold_solver.quadratic import free_directions, tridiagonal
 
 # Steps of EM in a round, the variance before the first one, and how many times that before it has at most: where few
 # rows are of a class, a round's quadratic model may have no maximum.
@@ -41,6 +44,9 @@ _MOST_STEPS, _AT_REST = 50, 1e-4
 # A tau larger than the range of the thresholds by this has no end: groups determine the class, or a class is too rare.
 _NO_END = 10.0
 _NEWTON_STEPS = 20  # to the modes, at most
+# The least variance of several columns, and how many groups all of them but the largest may have to be found together.
+_LEAST, _MOST_TOGETHER = 1e-8, 1_000
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 def _shares(of_group: FloatArray, variance: float) -> FloatArray:
@@ -48,14 +54,10 @@ def _shares(of_group: FloatArray, variance: float) -> FloatArray:
     return 1.0 - of_group / variance
 
 
-def location_of(of_group: FloatArray, variance: float) -> float:
-    """Return the variance of the location's error, which is that of few groups."""
-    return variance / max(float(_shares(of_group, variance).sum()), float(np.finfo(np.float64).tiny))
-
-
-def with_location(of_group: FloatArray, variance: float, location: float) -> FloatArray:
-    """Return the variance of each effect's error, given that at a known location."""
-    return of_group + _shares(of_group, variance) ** 2 * location
+def _with_location(of_group: FloatArray, variance: float) -> FloatArray:
+    """Return the variance of each effect's error, given that at a known location, which few groups leave uncertain."""
+    shares = _shares(of_group, variance)
+    return of_group + shares**2 * (variance / max(float(shares.sum()), _TINY))
 
 
 class _ColumnLearner:
@@ -66,7 +68,7 @@ class _ColumnLearner:
         self.rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
         self.group = self.rows.astype(np.int32)
         self._column, self._since = column, n_trees
-        self._effects, self._errors, self._location = np.zeros(n), np.full(n, np.sqrt(_START)), 0.0
+        self._effects, self._errors, self._error = np.zeros(n), np.full(n, np.sqrt(_START)), 0.0
         self._variance, self._history = _START, [] if earlier is None else list(earlier.at_end(n_trees).history[:-1])
         if earlier is not None:
             self._effects[: len(earlier.groups)], self._variance = earlier.effects, earlier.variance
@@ -81,13 +83,12 @@ class _ColumnLearner:
         counted, most = H > 0.0, _MOST_GROWTH * self._variance
         for _ in range(_EM_STEPS):
             modes = (H * before - G) / (H + 1.0 / self._variance)
-            of_group = 1.0 / (H[counted] + 1.0 / self._variance)
-            errors = with_location(of_group, self._variance, location_of(of_group, self._variance))
-            self._variance = min(float((modes[counted] ** 2 + errors).mean()), most)
+            squares = modes[counted] ** 2 + _with_location(1.0 / (H[counted] + 1.0 / self._variance), self._variance)
+            self._variance = min(float(squares.mean()), most)
         self._before, self._step = before, modes - before
         of_group = 1.0 / (H + 1.0 / self._variance)
-        self._location = location_of(of_group, self._variance)
-        self._errors = np.sqrt(with_location(of_group, self._variance, self._location))
+        self._errors, shares = np.sqrt(of_group), _shares(of_group, self._variance)
+        self._error = self._variance * float(np.sqrt(2.0 / np.maximum(shares @ shares, _TINY)))
         return np.append(self._step, [0.0, 0.0])
 
     def move(self, share: float) -> tuple[FloatArray, float]:
@@ -103,7 +104,7 @@ class _ColumnLearner:
     def found(self) -> RandomEffects:
         """Return the newest effects."""
         history = (*self._history, (self._since, self._effects, self._variance))
-        return RandomEffects(self._column, self._effects, self._errors, self._variance, self._location, history)
+        return RandomEffects(self._column, self._effects, self._errors, self._variance, self._error, history)
 
 
 class EffectsLearner:
@@ -222,22 +223,16 @@ class IntegratedEffects:
             self._find_variance()
             if not self._variance <= no_end:
                 learner.set_thresholds(start)
-                column = self._effects.column
-                name = column.place if column.name is None else column.name
-                warnings.warn(
-                    f"random_intercept={name!r}: the likelihood rises with the variance of the effects without end, as "
-                    f"where groups determine the class or few rows are of one; effects, their variance and thresholds "
-                    f"are those of the last round",
-                    stacklevel=2,
-                )
+                _warn_without_end(self._effects.column)
                 return self._effects
             if np.abs(learner.thresholds - thresholds).max() + abs(self._variance**0.5 - tau) <= _AT_REST:
                 break
-        of_group, variance = self._sd**2, self._variance
-        location = location_of(of_group, variance)
-        errors = np.sqrt(with_location(of_group, variance, location))
+        now, variances = self._at(self._mean, learner.thresholds), np.array([self._variance])
+        sums = GroupSums(*(of.sum(axis=0) for of in self._sums()))
+        covariance = _covariance([sums], {}, variances, now, learner)
         modes = self._modes(learner.thresholds)
-        return replace(self._effects, effects=modes, standard_errors=errors, variance=variance, location=location)
+        (found,) = errors(covariance, [modes], variances, [self._counted])
+        return _with_errors(self._effects, modes, self._variance, found)
 
     def deviations(self, thresholds: FloatArray) -> FloatArray:
         """Return the standard deviation of each effect's posterior at given thresholds and the variance as it is."""
@@ -293,9 +288,8 @@ class IntegratedEffects:
 
     def _find_variance(self) -> None:
         """Find the variance over groups, given means and deviations."""
-        of_group = self._sd[self._counted] ** 2
-        errors = with_location(of_group, self._variance, location_of(of_group, self._variance))
-        self._variance = float((self._mean[self._counted] ** 2 + errors).mean())
+        squares = self._mean[self._counted] ** 2 + _with_location(self._sd[self._counted] ** 2, self._variance)
+        self._variance = float(squares.mean())
 
     def _modes(self, thresholds: FloatArray) -> FloatArray:
         """Return the modes of the posteriors, by Newton steps from their means."""
@@ -308,6 +302,143 @@ class IntegratedEffects:
             if np.abs(step).max() <= _AT_REST:
                 break
         return np.where(self._counted, modes, 0.0)
+
+
+def _warn_without_end(column: GroupColumn) -> None:
+    name = column.place if column.name is None else column.name
+    warnings.warn(
+        f"random_intercept={name!r}: the likelihood rises with the variance of the effects without end, as where "
+        f"groups determine the class or few rows are of one; effects, their variance and thresholds are those of the "
+        f"last round",
+        stacklevel=2,
+    )
+
+
+def _covariance(
+    sums: Sequence[GroupSums],
+    cells: Cells,
+    variances: FloatArray,
+    now: RoundStatistics,
+    learner: ThresholdLearner,
+) -> JointCovariance:
+    V = tridiagonal(now.threshold_hessian, now.threshold_hessian_off)
+    return JointCovariance(sums, cells, variances, V, free_directions(learner.active, learner.tied))
+
+
+def _with_errors(effects: RandomEffects, modes: FloatArray, variance: float, found: Errors) -> RandomEffects:
+    standard_errors, variance_error = found
+    return replace(
+        effects, effects=modes, standard_errors=standard_errors, variance=variance, variance_error=variance_error
+    )
+
+
+class JointEffects:
+    """Effects of several columns whose restricted likelihood is integrated over all of them, by Laplace's method.
+
+    Thresholds and effects take joint Newton steps to the mode, and variances the step of Schall between these.
+
+    Parameters
+    ----------
+    effects : sequence of RandomEffects
+        Those to start from.
+    rows : RowsWithScores
+        With their groups.
+    loss : OrdinalLoss
+    n_threads : int or None
+    """
+
+    def __init__(
+        self, effects: Sequence[RandomEffects], rows: RowsWithScores, loss: OrdinalLoss, n_threads: int | None
+    ) -> None:
+        self._effects, self._scores = effects, rows.scores
+        self._sizes = [len(one.groups) for one in effects]
+        self._groups = [
+            (one.column.codes(rows.X) % (n + 2)).astype(np.int32) for one, n in zip(effects, self._sizes, strict=True)
+        ]
+        weight = np.ones(len(rows.scores)) if rows.weight is None else rows.weight
+        self._counted = [
+            np.bincount(group, weight, n + 2)[:n] > 0.0 for group, n in zip(self._groups, self._sizes, strict=True)
+        ]
+        self._pass: Any = CPU(n_threads).row_pass(loss, rows.y, rows.n_classes, rows.weight)
+        self._cells = {}
+        for i, j in combinations(range(len(effects)), 2):
+            some = np.flatnonzero((self._groups[i] < self._sizes[i]) & (self._groups[j] < self._sizes[j]))
+            numbers = self._groups[i][some].astype(np.int64) * self._sizes[j] + self._groups[j][some]
+            cells, of_rows = np.unique(numbers, return_inverse=True)
+            self._cells[i, j] = some, of_rows, np.divmod(cells, self._sizes[j])
+
+    def find(self, learner: ThresholdLearner) -> tuple[RandomEffects, ...]:
+        """Return the effects of the highest likelihood, and move the thresholds of a learner.
+
+        They are those of the rounds where the likelihood has no maximum.
+        """
+        start = learner.thresholds
+        no_end = (_NO_END + float(np.ptp(start))) ** 2
+        modes = [one.effects for one in self._effects]
+        variances = np.array([max(one.variance, _LEAST) for one in self._effects])
+        now = self._at(modes, start)
+        for _ in range(_MOST_STEPS):
+            thresholds, before, taus = learner.thresholds, modes, np.sqrt(variances)
+            modes, now, covariance = self._step(learner, modes, variances, now)
+            for i, of in enumerate(modes):
+                known = self._sizes[i] - covariance.trace(i) / variances[i]
+                variances[i] = np.clip(of @ of / max(known, _TINY), _LEAST, _MOST_GROWTH * variances[i])
+            if not variances.max() <= no_end:
+                learner.set_thresholds(start)
+                _warn_without_end(self._effects[int(np.argmax(variances))].column)
+                return tuple(self._effects)
+            steps = [np.abs(new - old).max() for new, old in zip(modes, before, strict=True)]
+            thresholds_moved = np.abs(learner.thresholds - thresholds).max()
+            if max(*steps, thresholds_moved) + np.abs(np.sqrt(variances) - taus).max() <= _AT_REST:
+                break
+        modes, now, _ = self._step(learner, modes, variances, now)
+        modes = [np.where(counted, of, 0.0) for counted, of in zip(self._counted, modes, strict=True)]
+        covariance = self._covariance(now, variances, learner)
+        found = errors(covariance, modes, variances, self._counted)
+        each = zip(self._effects, modes, variances.tolist(), found, strict=True)
+        return tuple(_with_errors(*one) for one in each)
+
+    def _at(self, modes: Sequence[FloatArray], thresholds: FloatArray) -> RoundStatistics:
+        score = self._scores.copy()
+        for of, group in zip(modes, self._groups, strict=True):
+            score += np.append(of, [0.0, 0.0])[group]
+        found: RoundStatistics = self._pass(score, thresholds, "exact")
+        return found
+
+    def _covariance(self, now: RoundStatistics, variances: FloatArray, learner: ThresholdLearner) -> JointCovariance:
+        """Return the covariance at the latest pass."""
+        sums = []
+        for group, n in zip(self._groups, self._sizes, strict=True):
+            of_groups = self._pass.leaf_sums(group, n + 2)
+            sums.append(GroupSums(*(of[:n] for of in (of_groups.gradient, of_groups.hessian, of_groups.cross))))
+        cells: Cells = {}
+        for (i, j), (some, of_rows, places) in self._cells.items():
+            hessian = np.bincount(of_rows, now.hessian[some], len(places[0]))
+            cells[i, j] = csr_matrix((hessian, places), shape=(self._sizes[i], self._sizes[j]))
+        self._sums = sums
+        return _covariance(sums, cells, variances, now, learner)
+
+    def _step(
+        self, learner: ThresholdLearner, modes: list[FloatArray], variances: FloatArray, now: RoundStatistics
+    ) -> tuple[list[FloatArray], RoundStatistics, JointCovariance]:
+        """Take a Newton step; return the modes after it, the pass there, and the covariance before it."""
+        covariance = self._covariance(now, variances, learner)
+        free = free_directions(learner.active, learner.tied)
+        gradients = [one.gradient + of / tau2 for one, of, tau2 in zip(self._sums, modes, variances, strict=True)]
+        steps, delta = covariance.times([-of for of in gradients], -(free.T @ now.threshold_gradient))
+        latest = [(modes, now)]
+
+        def penalised(at: list[FloatArray], loss: float) -> float:
+            return loss + sum(float(of @ of) / tau2 for of, tau2 in zip(at, variances, strict=True)) / 2.0
+
+        def loss_at(share: float, thresholds: FloatArray) -> float:
+            moved = [of + share * step for of, step in zip(modes, steps, strict=True)]
+            latest.append((moved, self._at(moved, thresholds)))
+            return penalised(moved, latest[-1][1].loss)
+
+        if learner.move(free @ delta, loss_at, self._pass.highest_loss(penalised(modes, now.loss))) == 0.0:
+            loss_at(0.0, learner.thresholds)
+        return *latest[-1], covariance
 
 
 # Passes over the columns, where there are several.
@@ -323,8 +454,12 @@ def integrated(
 ) -> tuple[RandomEffects, ...]:
     """Return the effects of the highest likelihood, given so many trees, and move the thresholds.
 
-    Of several columns each is integrated over given the modes of the others.
+    Of several columns with many groups each is integrated over given the modes of the others.
     """
+    sizes = sorted(len(one.groups) for one in effects)
+    if len(sizes) > 1 and sum(sizes[:-1]) <= _MOST_TOGETHER:
+        together = JointEffects(effects, rows, learner.loss, n_threads).find(learner)
+        return tuple(one.at_end(n_trees) for one in together)
     found = list(effects)
     for _ in range(_SWEEPS if len(found) > 1 else 1):
         for i in range(len(found)):

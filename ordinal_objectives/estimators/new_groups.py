@@ -18,7 +18,8 @@ from ordinal_objectives.losses import OrdinalLoss
 from ordinal_objectives.random_effects import GroupColumn, RandomEffects
 from ordinal_objectives.rows import CPU
 from ordinal_objectives.threads import one_thread_after_fork
-from ordinal_objectives.threshold_solver.random_intercept import IntegratedEffects, RowsWithScores, with_location
+from ordinal_objectives.threshold_solver.effect_errors import beyond, widened
+from ordinal_objectives.threshold_solver.random_intercept import IntegratedEffects, RowsWithScores
 from ordinal_objectives.utils import documented, validation
 
 # Newton steps to the modes at most, the shortest share of one that is tried, and how far the last one moves an effect.
@@ -137,10 +138,15 @@ def _found(
         moved = one.effects.copy()
         moved[is_new] = of_new
         found.append(replace(one, effects=moved))
-    for i, (one, is_new) in enumerate(zip(found, are_new, strict=True)):
+    for i, (before, one, is_new) in enumerate(zip(effects, found, are_new, strict=True)):
         given = rows._replace(scores=rows.scores + sum(of.of_rows(rows.X) for of in (*found[:i], *found[i + 1 :])))
-        deviations = IntegratedEffects(one, given, loss, n_threads).deviations(thresholds)
-        errors = np.sqrt(with_location(deviations**2, one.variance, one.location))
+        n_known = max(int(np.count_nonzero(before.effects)), 1)
+        of_group = IntegratedEffects(one, given, loss, n_threads).deviations(thresholds) ** 2
+        # Known groups have a mean of their own: the new one's share that is shrunk away differs from it.
+        share = of_group / one.variance
+        given_variance = of_group + share * of_group / n_known + share**2 * beyond(one.variance, one.variance_error)
+        by_variance = (share * one.effects / one.variance * one.variance_error) ** 2
+        errors = widened(given_variance, by_variance, n_known)
         found[i] = replace(one, standard_errors=np.where(is_new, errors, one.standard_errors))
     return found
 

@@ -13,6 +13,7 @@ from ordinal_objectives import HistGradientBoostingOrdinalClassifier, LGBMOrdina
 from ordinal_objectives.columns import NEW
 from ordinal_objectives.losses import CumulativeLink
 from ordinal_objectives.random_effects import GroupColumn, RandomEffects, with_effects
+from ordinal_objectives.threshold_solver import random_intercept
 from ordinal_objectives.threshold_solver.random_intercept import EffectsLearner, IntegratedEffects
 
 
@@ -63,7 +64,7 @@ def test_histories_name_each_round_once(kind):
     assert model.threshold_history_.shape == (4, 4)
 
 
-def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
+def test_two_columns_of_many_groups_are_integrated_in_turn_several_times(monkeypatch):
     find, found = IntegratedEffects.find, []
 
     def counted(self, learner):
@@ -73,9 +74,14 @@ def test_two_columns_are_integrated_in_turn_several_times(monkeypatch):
     monkeypatch.setattr(IntegratedEffects, "find", counted)
     X, y, _ = crossed(0, n=400)
     _model(random_intercept=3).fit(X[:, :4], y)
+    together = _model(random_intercept=[3, 4], random_state=0).fit(X, y).random_effects_
     assert len(found) == 1
-    _model(random_intercept=[3, 4]).fit(X, y)
+    monkeypatch.setattr(random_intercept, "_MOST_TOGETHER", 39)  # the smaller column has 40
+    in_turn = _model(random_intercept=[3, 4], random_state=0).fit(X, y).random_effects_
     assert len(found) == 1 + 4 * 2
+    for one, other in zip(together.values(), in_turn.values(), strict=True):
+        np.testing.assert_allclose(one.effects, other.effects, atol=0.3)
+        assert (other.standard_errors / one.standard_errors).mean() == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.parametrize("kind", [HistGradientBoostingOrdinalClassifier, LGBMOrdinalClassifier, XGBOrdinalClassifier])

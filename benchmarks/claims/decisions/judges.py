@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import t
 from sklearn.linear_model import LinearRegression
 
 from lib import report
 from lib.runner import Row
+from lib.statistics import mean_interval
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier, OrdinalTunedClassifier
 from ordinal_objectives.agreement import kappa_ceiling
 from ordinal_objectives.metrics import (
@@ -107,8 +107,8 @@ def measure(seed: int) -> list[Row]:
 
 def mean_with_interval(values: pd.Series) -> str:
     """Return the mean over seeds and its interval of level 0.95."""
-    half = t.ppf(0.975, len(values) - 1) * values.std() / np.sqrt(len(values))
-    return f"{values.mean():.3f} ± {half:.3f}"
+    low, high = mean_interval(values)
+    return f"{values.mean():.3f} ± {(high - low) / 2:.3f}"
 
 
 def table(runs: pd.DataFrame, value: str, n_labels: tuple[int, ...], methods: list[str]) -> list[dict[str, Any]]:
