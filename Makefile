@@ -14,7 +14,7 @@ PYTEST_ARGS ?= -n auto --dist worksteal
 # What is installed: the source, or a wheel that was built of it.
 PACKAGE ?= .
 
-.PHONY: python demo dev test test-instruction-sets test-fast test-oldest test-clusters fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy bench-distributions fetch-data clean
+.PHONY: python demo dev test test-instruction-sets test-fast test-oldest test-clusters test-each-cluster fuzz fuzz-files sanitize sanitize-threads cross dist lint format docs docs-check notebooks bench bench-accuracy bench-distributions fetch-data clean
 # The package is imported from the environment, never from the source folder beside it.
 export PYTHONSAFEPATH = 1
 
@@ -63,7 +63,15 @@ test-oldest:
 test-clusters:
 	$(MAKE) .venv-clusters/installed-test,ray,spark VENV=.venv-clusters
 	.venv-clusters/bin/python -c 'import pyspark, ray'
+	test -n "$$JAVA_HOME" || command -v java || { echo 'Spark needs Java: apt install default-jre-headless'; exit 1; }
 	.venv-clusters/bin/python -m pytest tests/clusters tests/package/test_parity.py
+
+# One fit or a few on each kind of cluster, with what `make test` has installed. A package that cannot be installed here
+# is no error: pytest says what it has skipped, as it does where there is no Java.
+test-each-cluster: $(VENV)/installed-test
+	for cluster in ray spark; do \
+		$(BIN)/python -m pip install --quiet "$(PACKAGE)[$$cluster]" || echo "SKIPPED: $$cluster cannot be installed"; done
+	$(BIN)/python -m pytest -rs tests/clusters -k 'test_dask or thresholds_are_those'
 
 # Ten thousand runs of the state machines, of which `make test` has some. Resumes where it was stopped; SEED
 # begins others.

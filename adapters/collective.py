@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
+
 import numpy as np
 import xgboost
 from xgboost.collective import Op
@@ -28,6 +31,18 @@ class Collective:
     def broadcast(self, text: str, rank: int) -> str:
         """Return the text of the worker with a rank."""
         return str(xgboost.collective.broadcast(text, rank))
+
+    def check_wanted(self) -> None:
+        """Raise RuntimeError if a task of Dask trains here, and nobody waits for its result any more."""
+        if "distributed" not in sys.modules:
+            return
+        from distributed import get_worker
+
+        with suppress(ValueError, KeyError):  # no task of Dask
+            worker = get_worker()
+            task = worker.state.tasks.get(worker.get_current_task())
+            if task is None or task.state == "cancelled":
+                raise RuntimeError("the training was cancelled")
 
     @staticmethod
     def _reduce(values: FloatArray, how: Op) -> FloatArray:

@@ -46,7 +46,7 @@ def watched[Trained](
     """Return what a training on workers returns; raise its error, or RuntimeError if a worker is lost.
 
     The other workers may wait for a lost one for ever, and Dask for a worker of that address; or their error is a lost
-    connection, which may come before Dask has noticed the worker.
+    connection, which may come before Dask has noticed the worker. An interrupt of the caller cancels the training.
     """
 
     async def finished() -> tuple[Trained | None, Exception | None]:
@@ -58,23 +58,25 @@ def watched[Trained](
 
     async def watch() -> Trained | None:
         training, waited = asyncio.ensure_future(finished()), 0
-        while True:
-            await asyncio.wait([training], timeout=1)
-            result, error = training.result() if training.done() else (None, None)
-            if training.done() and error is None:
-                return result
-            lost = sorted(set(addresses) - set(await client.nthreads()))
-            if lost:
-                training.cancel()
-                raise RuntimeError(
-                    f"worker {', '.join(lost)} has left the training, and the others may still wait for it: call "
-                    f"client.restart() before the next one"
-                ) from error
-            if error is not None:
-                if waited == _NOTICED or isinstance(error, (TypeError, ValueError)):
-                    raise error
-                waited += 1
-                await asyncio.sleep(1)
+        try:
+            while True:
+                await asyncio.wait([training], timeout=1)
+                result, error = training.result() if training.done() else (None, None)
+                if training.done() and error is None:
+                    return result
+                lost = sorted(set(addresses) - set(await client.nthreads()))
+                if lost:
+                    raise RuntimeError(
+                        f"worker {', '.join(lost)} has left the training, and the others may still wait for it: call "
+                        f"client.restart() before the next one"
+                    ) from error
+                if error is not None:
+                    if waited == _NOTICED or isinstance(error, (TypeError, ValueError)):
+                        raise error
+                    waited += 1
+                    await asyncio.sleep(1)
+        finally:
+            training.cancel()
 
     return client.sync(watch)
 

@@ -100,7 +100,7 @@ def decided(library: str) -> dict[tuple[str, str], str]:
         | dict(of.refused)
         | getattr(ours, "_refused_there", {}),
         "fit": of.refused_by_fit,
-        "predictions": of.refused_by_predict,
+        "predictions": of.refused_by_predictions(),
         "attributes": of.no_attributes,
     }
     for where, here in names(library).items():

@@ -115,3 +115,23 @@ def client(forked_workers: None, request: pytest.FixtureRequest) -> Iterator[Any
     with LocalCluster(**options, silence_logs=50) as cluster, Client(cluster) as client:
         yield client
     cloudpickle.unregister_pickle_by_value(request.module)
+
+
+@pytest.fixture(scope="module")
+def divided(client: Any) -> Callable[..., list[Any]]:
+    """Return a maker of Dask arrays of which each of the first workers has a part."""
+    import dask.array as da
+
+    def divide(*arrays: np.ndarray, n_parts: int = 3) -> list[Any]:
+        workers = sorted(client.nthreads())[:n_parts]
+        return [
+            da.concatenate(
+                [
+                    da.from_delayed(client.scatter(part, workers=[worker], hash=False), part.shape, part.dtype)
+                    for part, worker in zip(np.split(array, n_parts), workers, strict=True)
+                ]
+            )
+            for array in arrays
+        ]
+
+    return divide

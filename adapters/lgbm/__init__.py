@@ -14,7 +14,7 @@ except ModuleNotFoundError as error:
 from ordinal_objectives.adapters.lgbm.booster import load_model, save_model, threshold_record
 from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.prediction import predict, predict_proba
-from ordinal_objectives.adapters.lgbm.train import cv, train
+from ordinal_objectives.adapters.lgbm.train import cv, network_params, train
 from ordinal_objectives.threads import limit_after_fork
 from ordinal_objectives.threshold_solver.record import ThresholdRecord
 from ordinal_objectives.utils import public_names
@@ -28,6 +28,7 @@ __all__ = [
     "ThresholdRecord",
     "cv",
     "load_model",
+    "network_params",
     "predict",
     "predict_proba",
     "save_model",

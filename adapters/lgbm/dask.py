@@ -7,7 +7,6 @@ machine here, with the rows that it has.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -21,14 +20,14 @@ import lightgbm
 import numpy as np
 from scipy.sparse import issparse, vstack
 
-from ordinal_objectives.aliases import FloatArray, Params, Table
+from ordinal_objectives.aliases import FloatArray, Level, Params, Table
 from ordinal_objectives.utils import documented, extras
 
 try:
     import cloudpickle
     import distributed
     from dask import delayed
-    from xgboost.collective import CommunicatorContext, get_world_size
+    from xgboost.collective import CommunicatorContext
     from xgboost.core import XGBoostError
     from xgboost.tracker import RabitTracker
 except ImportError as error:
@@ -48,9 +47,10 @@ from ordinal_objectives.adapters.dask import (
 from ordinal_objectives.adapters.lgbm import booster as lgbm_booster, input_checks
 from ordinal_objectives.adapters.lgbm.estimator import LGBMOrdinalClassifier
 from ordinal_objectives.adapters.lgbm.host import LIGHTGBM
-from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, train_spec
+from ordinal_objectives.adapters.lgbm.train import TreesOfRounds, network_params, train_spec
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
+from ordinal_objectives.estimators.host_classifier import NO_METRICS
 from ordinal_objectives.rows import fail_together
 from ordinal_objectives.tables import names_as_text, refuse_text_and_dates
 
@@ -89,6 +89,7 @@ class _Given(NamedTuple):
     params: Params
     n_rounds: int
     columns: Params
+    levels: list[list[Level]]
     callbacks: list[Any]
     options: Params
 
@@ -260,8 +261,8 @@ def _train_here(
 
     None among the evaluated sets stands for the training set.
     """
-    asked, params, n_rounds, columns, callbacks, options = cloudpickle.loads(given)
-    params = {"num_threads": n_threads, "tree_learner": "data"} | params
+    asked, params, n_rounds, columns, levels, callbacks, options = cloudpickle.loads(given)
+    params = {"num_threads": n_threads} | params
     with CommunicatorContext(**connect):
         workers = Collective()
 
@@ -269,6 +270,7 @@ def _train_here(
             # All workers find the same bins, those of a sample of all rows. LightGBM would take each feature's from the
             # rows of one worker.
             bins = lightgbm.Dataset(sample, np.zeros(sample.shape[0]), params=dict(params), **columns).construct()
+            bins.pandas_categorical = levels  # which the sets of rows take over
 
             def dataset(parts: list[_Part]) -> lightgbm.Dataset:
                 part = _joined(parts, sample)
@@ -281,20 +283,8 @@ def _train_here(
         history, trees = dict[str, Any](), TreesOfRounds()
         watching = [*([lightgbm.record_evaluation(history)] if valid_sets else []), trees]
         options |= {"valid_sets": valid_sets or None, "callbacks": [*watching, *callbacks]}
-        booster = train_spec(asked, params | _network(workers, host), train_set, n_rounds, **options)
+        booster = train_spec(asked, network_params(host) | params, train_set, n_rounds, **options)
         return _Trained(booster, history, trees) if workers.rank == 0 else None
-
-
-_NO_METRICS = "other metrics than the loss are not sums over rows"
-
-
-def _network(workers: Collective, host: str) -> Params:
-    """Return LightGBM's parameters of a network over the same workers."""
-    with socket.socket() as free:
-        free.bind(("", 0))
-        port = free.getsockname()[1]
-        addresses = [workers.broadcast(f"{host}:{port}", rank) for rank in range(get_world_size())]
-    return {"machines": ",".join(addresses), "local_listen_port": port, "num_machines": len(addresses)}
 
 
 @documented
@@ -324,7 +314,8 @@ class DaskLGBMOrdinalClassifier(DaskClassifier, LGBMOrdinalClassifier):
 min_child_samples, subsample, subsample_freq, colsample_bytree, reg_alpha, reg_lambda, random_state, n_jobs, \
 importance_type, early_stopping_round
         As in :class:`lightgbm.LGBMClassifier`, with the defaults of :class:`.estimator.LGBMOrdinalClassifier`. Each
-        worker draws from its own rows. ``n_jobs=None`` takes a worker's threads.
+        worker draws from its own rows. ``n_jobs=None`` takes a worker's threads, and ``min_child_samples`` is at
+        least 1.
     <<validation_fraction>>
         Refused on a cluster: pass ``eval_set``.
     <<progress>>
@@ -358,14 +349,14 @@ importance_type, early_stopping_round
     _parameter_names: ClassVar = LIGHTGBM.parameter_names._replace(
         refused={
             **LIGHTGBM.parameter_names.refused,
-            **dict.fromkeys(input_checks.SAME["eval_metric"], _NO_METRICS),
+            **dict.fromkeys(input_checks.SAME["eval_metric"], NO_METRICS),
             "client": "set the attribute client, as with DaskXGBOrdinalClassifier",
         },
         refused_by_fit={
             **LIGHTGBM.parameter_names.refused_by_fit,
             **dict.fromkeys(("eval_X", "eval_y"), "pass eval_set"),
             "eval_names": "evaluation sets are called valid_0, valid_1, ...",
-            "eval_metric": _NO_METRICS,
+            "eval_metric": NO_METRICS,
         },
         attributes={**LIGHTGBM.parameter_names.attributes, "client_": "client"},
         no_attributes={
@@ -438,6 +429,9 @@ importance_type, early_stopping_round
         init_model = copy(self) if init_model is self else init_model
         with self._all_or_nothing():
             given = self._resolved_params(warns_at=4)
+            if given["min_child_samples"] == 0:  # a split that counts as one without rows ends LightGBM's training
+                allowed = "at least 1 on a cluster, where LightGBM estimates how many rows a leaf has"
+                raise ValueError(f"min_child_samples must be {allowed}; got 0")
             self._fit_labels(X, y)
             self._check_starts(init_model, init_score, self._beside_sets[1], eval_init_score)
             booster, earlier = self._read_model(init_model)
@@ -464,6 +458,7 @@ importance_type, early_stopping_round
                 self._native_params(training.n_weighted),
                 rounds_unsearched("n_estimators", given["n_estimators"]),  # workers hold the rows: none is searched
                 {"categorical_feature": LIGHTGBM.categorical_columns(self, categorical_feature), "feature_name": names},
+                LIGHTGBM.levels_of_frames(self),
                 callbacks,
                 {"init_model": booster, "carried": self._carried(), "set_names": ["X", "X of an evaluation set"]},
             )

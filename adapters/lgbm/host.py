@@ -118,9 +118,12 @@ class LightGBMHost(Host):
             sets.append(lightgbm.Dataset(X, part.codes, weight=part.weight, init_score=part.start, **options))
             if part.labels is not None:
                 bind_labels(sets[-1], part.labels)
-        # LightGBM sees codes; its own predictions of frames read them by these levels, in the order of the columns.
-        sets[0].pandas_categorical = [list(model.columns_.levels[place]) for place in sorted(model.columns_.levels)]
+        sets[0].pandas_categorical = self.levels_of_frames(model)
         return sets
+
+    def levels_of_frames(self, model: Estimator) -> list[list[Level]]:
+        """Return the levels of the categories, by which LightGBM's own predictions read frames."""
+        return [list(model.columns_.levels[place]) for place in sorted(model.columns_.levels)]
 
     def prediction_data(self, model: Estimator, X: Table) -> Table:
         """Return checked features, which LightGBM reads as they are."""

@@ -74,9 +74,6 @@ FIT_HINTS = {
 }
 # The same of predictions.
 PREDICT_HINTS = {
-    "raw_score": "predict_raw returns the score",
-    "pred_leaf": "booster_.predict(..., pred_leaf=True) returns the leaves",
-    "pred_contrib": "booster_.predict(..., pred_contrib=True) and inspection.shap_values explain the score",
     "validate_features": "names of columns are compared",
     "predict_disable_shape_check": "columns of X are those of fit",
     "pred_early_stop": "all trees of a row count",

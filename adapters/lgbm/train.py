@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from ordinal_objectives.adapters.lgbm.objective import OrdinalObjective
 from ordinal_objectives.adapters.lgbm.training import BeforeIterationCallback, LightGBMTraining, set_and_metric
 from ordinal_objectives.adapters.train import LastEffects, bound_groups, train as shared_train
 from ordinal_objectives.adapters.training import Plan
-from ordinal_objectives.aliases import Table
+from ordinal_objectives.aliases import Params, Table
 from ordinal_objectives.estimators.arguments import Schedules
 from ordinal_objectives.estimators.held_out import take_rows
 from ordinal_objectives.losses import OrdinalLoss
@@ -251,6 +252,46 @@ def _workers(params: Mapping[str, object], feval: _Metrics) -> Workers | None:
             f"{learner!r}"
         )
     return Collective()
+
+
+def network_params(host: str) -> Params:
+    """Return LightGBM's parameters of a network over the workers that :mod:`xgboost.collective` connects.
+
+    All of them call it, then :func:`train` on their own rows.
+
+    Parameters
+    ----------
+    host : str
+        Name or address of this machine, by which the others reach it.
+
+    Returns
+    -------
+    dict
+        ``machines``, ``num_machines``, ``local_listen_port`` and ``tree_learner="data"``.
+
+    Raises
+    ------
+    RuntimeError
+        If the collective connects no workers.
+
+    Examples
+    --------
+    >>> from ordinal_objectives.adapters import lgbm as olgbm
+    >>> params = {"num_leaves": 7} | olgbm.network_params("10.0.0.7")  # doctest: +SKIP
+    """
+    from xgboost.collective import get_world_size
+
+    from ordinal_objectives.adapters.collective import Collective, is_connected
+
+    if not is_connected():
+        raise RuntimeError("network_params must be called where xgboost.collective connects the workers")
+    workers = Collective()
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+        addresses = [workers.broadcast(f"{host}:{port}", rank) for rank in range(get_world_size())]
+    network = {"machines": ",".join(addresses), "local_listen_port": port, "num_machines": len(addresses)}
+    return {"tree_learner": "data", **network}
 
 
 @documented(like=train)

@@ -44,6 +44,7 @@ from ordinal_objectives.adapters.xgb.train import arguments_of, own_copies, trai
 from ordinal_objectives.columns import Columns, in_order
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import rounds_unsearched
+from ordinal_objectives.estimators.host_classifier import NO_METRICS
 from ordinal_objectives.tables import refuse_text_and_dates
 from ordinal_objectives.threads import library_n_threads
 from ordinal_objectives.utils.validation import collected, first_few, is_sparse
@@ -356,7 +357,7 @@ class DaskXGBOrdinalClassifier(DaskClassifier, XGBOrdinalClassifier):
 
     _refused_there: ClassVar = {
         "validation_fraction": "pass eval_set, since rows stay with their workers",
-        "eval_metric": "the loss is measured over all rows; other metrics are not sums over rows",
+        "eval_metric": NO_METRICS,
         "feature_weights": (
             "XGBoost takes them from a worker's matrix; use xgboost.dask.DaskDMatrix(feature_weights=...)"
         ),

@@ -249,10 +249,7 @@ XGBOOST = XGBoostHost(
         same=input_checks.SAME,
         refused=input_checks.REFUSED,
         library_warns=True,
-        refused_by_predict={
-            "output_margin": "predict_raw returns the score",
-            "validate_features": "names of columns are compared",
-        },
+        refused_by_predict={"validate_features": "names of columns are compared"},
         rounds=("iteration_range",),
         attributes={"best_iteration": "booster_.best_iteration", "best_score": "booster_.best_score"},
         no_attributes=dict.fromkeys(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xgboost
+from scipy.sparse import issparse, vstack
 from xgboost.collective import CommunicatorContext, get_rank
 from xgboost.tracker import RabitTracker
 
@@ -43,7 +44,8 @@ def train(
     """Train an ordinal model on Spark: :func:`ordinal_objectives.adapters.xgb.train` on the tasks of a barrier stage.
 
     Each task has its own partition, and the sums over rows are added up by XGBoost's allreduce. Only the model comes to
-    the driver. ``nthread`` is the CPUs of a task, unless ``params`` has it.
+    the driver. ``nthread`` is the CPUs of a task, unless ``params`` has it, and ``device="cuda"`` is the GPU that Spark
+    has given it.
 
     Parameters
     ----------
@@ -98,9 +100,9 @@ def train(
         given = {"weight": None if weight is None else rows[weight], "feature_names": inputs}
         return {"data": as_float32(rows[inputs]), "label": rows[label], "feature_types": feature_types, **given}
 
-    def train_rows(here: Mapping[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
+    def train_rows(params: Mapping[str, Any], dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
         given = {"verbose_eval": False, **options, **evaluated}
-        return train_here({**here, **params}, dtrain, num_boost_round, **given)
+        return train_here(params, dtrain, num_boost_round, **given)
 
     refuse_unused(params, len(inputs))
     rows = with_held_out(dataset.select(columns), validation)
@@ -161,10 +163,25 @@ def joined(batches: list[Params], params: Mapping[str, Any], ref: xgboost.DMatri
         )
     names = ("feature_names", "feature_types")
     rows = {
-        name: value if name in names or value is None else np.concatenate([batch[name] for batch in batches])
+        name: value if name in names or value is None else _stacked([batch[name] for batch in batches])
         for name, value in batches[0].items()
     }
     return xgboost.DMatrix(**rows, enable_categorical=True)
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Return the rows of several parts, arrays or sparse matrices."""
+    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
+
+
+def device_of_task(params: Mapping[str, Any], resources: Mapping[str, Any]) -> Params:
+    """Return the device of a task: of the GPUs that Spark has given it the first, where one is asked for by no number.
+
+    In Spark's local mode a task has no resources, and takes XGBoost's first GPU.
+    """
+    if params.get("device") not in ("cuda", "gpu") or "gpu" not in resources:
+        return {}
+    return {"device": f"cuda:{int(resources['gpu'].addresses[0])}"}
 
 
 def _on_slots(dataset: DataFrame, n_workers: int | None) -> DataFrame:
@@ -233,7 +250,8 @@ def train_on_tasks(
             if validation is not None:
                 dvalid = joined(held_out or [matrix(empty)], params, dtrain)
                 evaluated = {"evals": [(dvalid, "validation")], "evals_result": history}
-            booster = train_rows({"nthread": context.cpus()}, dtrain, **evaluated)
+            of_task = device_of_task(params, context.resources())
+            booster = train_rows({"nthread": context.cpus(), **params, **of_task}, dtrain, **evaluated)
             is_first = get_rank() == 0
         context.barrier()  # the tracker, which ends with its task, must wait until all have left
         if is_first:

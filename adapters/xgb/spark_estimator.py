@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xgboost
+from scipy.sparse import csr_matrix
 
 from ordinal_objectives.utils.extras import not_installed
 
@@ -20,7 +21,7 @@ try:
     from pyspark import keyword_only
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import array_to_vector, vector_to_array
-    from pyspark.ml.param import Param, Params as HasParams
+    from pyspark.ml.param import Param, Params as HasParams, TypeConverters
     from pyspark.ml.param.shared import (
         HasFeaturesCol,
         HasLabelCol,
@@ -49,11 +50,11 @@ from ordinal_objectives.adapters.xgb import booster as xgb_booster, input_checks
 from ordinal_objectives.adapters.xgb.estimator import XGBOrdinalClassifier
 from ordinal_objectives.adapters.xgb.host import XGBOOST
 from ordinal_objectives.adapters.xgb.train import train_spec
-from ordinal_objectives.aliases import FloatArray, Params
+from ordinal_objectives.aliases import Params
 from ordinal_objectives.columns import Columns
 from ordinal_objectives.estimators import arguments
 from ordinal_objectives.estimators.held_out import AUTO, rounds_unsearched
-from ordinal_objectives.estimators.host_classifier import begin_on_cluster, refuse_on_cluster
+from ordinal_objectives.estimators.host_classifier import NO_METRICS, begin_on_cluster, refuse_on_cluster
 from ordinal_objectives.estimators.labels import OrderedLabels
 
 if TYPE_CHECKING:
@@ -67,10 +68,9 @@ _NOT_ON_SPARK = {
     **dict.fromkeys(("callbacks", "progress", "verbose"), "tasks are processes of their own"),
     **dict.fromkeys(("coll_cfg", "launch_tracker_on_driver"), "the first task runs XGBoost's tracker"),
     **dict.fromkeys(("force_repartition", "repartition_random_shuffle"), "num_workers divides the rows anew"),
-    "eval_metric": "other metrics than the loss are not sums over rows",
-    "missing": "null and NaN are missing",
+    "eval_metric": NO_METRICS,
+    "missing": "null and NaN are missing, and 0 with enable_sparse_data_optim",
     "enable_categorical": "feature_types names categories",
-    "enable_sparse_data_optim": "vectors are read as rows of numbers, batch by batch",
     "feature_names": "they are those of features_col, where it is a list",
     "features_cols": "features_col takes a list",
     "arbitrary_params_dict": "other parameters of xgboost.train are taken by their names",
@@ -87,6 +87,8 @@ _OF_CLASSIFIER = {
 # Spark's names of types.
 _NUMBERS = {"tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "void"}
 _FEATURES, _CODE, _WEIGHT, _START = (f"_ordinal_{name}" for name in ("features", "code", "weight", "start"))
+# The parts of a vector, sparse or dense.
+_SIZE, _INDICES, _VALUES = (f"_ordinal_{name}" for name in ("size", "indices", "values"))
 _BESIDE = {"weight": _WEIGHT, "base_margin": _START}
 _DEFAULTS = {
     "featuresCol": "features",
@@ -94,6 +96,7 @@ _DEFAULTS = {
     "predictionCol": "prediction",
     "probabilityCol": "probability",
     "rawPredictionCol": "rawPrediction",
+    "enable_sparse_data_optim": False,
 }
 
 
@@ -146,18 +149,22 @@ class _Columns(
     def _asked(self, name: str) -> Any:
         return self.getOrDefault(name) if self.isDefined(name) else None
 
-    def _features(self, dataset: DataFrame) -> Any:
-        """Return the column of an array with the features of each row."""
+    def _features(self, dataset: DataFrame) -> list[Any]:
+        """Return the columns of an array with the features of each row, or of the parts of vectors that stay sparse."""
         given = self.getOrDefault("featuresCol")
+        if self.getOrDefault("enable_sparse_data_optim"):
+            parts = functions.unwrap_udt(given)
+            size = functions.coalesce(parts["size"], functions.size(parts["values"]))  # a dense vector has no size
+            return [size.alias(_SIZE), parts["indices"].alias(_INDICES), parts["values"].alias(_VALUES)]
         if isinstance(given, str):
-            return vector_to_array(given)
+            return [vector_to_array(given).alias(_FEATURES)]
         # Spark would cast dates to seconds, and text, with some settings, to null.
         others = [
             (name, kind) for name, kind in dataset.select(*given).dtypes if kind.partition("(")[0] not in _NUMBERS
         ]
         if others:
             raise ValueError(f"features_col must name columns of numbers; got {others[0][0]!r} of type {others[0][1]}")
-        return functions.array(*(functions.col(name).cast("double") for name in given))
+        return [functions.array(*(functions.col(name).cast("double") for name in given)).alias(_FEATURES)]
 
 
 for _name, _words in {
@@ -170,6 +177,10 @@ for _name, _words in {
 }.items():
     setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words))
 _Columns.xgb_model = Param(HasParams._dummy(), "xgb_model", "model to continue, as text", typeConverter=_as_text)
+_words = "whether vectors stay sparse, and 0 is missing"
+_Columns.enable_sparse_data_optim = Param(
+    HasParams._dummy(), "enable_sparse_data_optim", _words, typeConverter=TypeConverters.toBoolean
+)
 for _name, _parameter in _OF_CLASSIFIER.items():
     _words = f"{_name} of XGBOrdinalClassifier"
     setattr(_Columns, _name, Param(HasParams._dummy(), _name, _words, typeConverter=_converter(_parameter)))
@@ -205,6 +216,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         them. Their sum is the score, ``base_margin_col`` aside.
     label_index_col : str or None, default=None
         New column for evaluators: of rows that have a label, its place among the classes as a double.
+    enable_sparse_data_optim : bool, default=False
+        Whether the vectors of ``features_col`` stay sparse on their way to XGBoost, and 0 is missing, stored or not.
     xgb_model : SparkXGBOrdinalClassifierModel, XGBOrdinalClassifier, xgboost.Booster or None, default=None
         Model to continue, with its thresholds, and with the same classes, loss and link.
     num_workers : int or None, default=None
@@ -238,6 +251,7 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         raw_prediction_col: str = "rawPrediction",
         pred_contrib_col: str | None = None,
         label_index_col: str | None = None,
+        enable_sparse_data_optim: bool = False,
         xgb_model: Any = None,
         num_workers: int | None = None,
         **params: Any,
@@ -258,6 +272,8 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
         -------
         SparkXGBOrdinalClassifier
         """
+        if params.get("enable_sparse_data_optim") and params.get("missing") == 0.0:  # as xgboost.spark asks for it
+            params = {name: value for name, value in params.items() if name != "missing"}
         for name in (name for name, value in params.items() if name in _NOT_ON_SPARK and value is not None):
             raise ValueError(f"{name} must be left out on Spark: {_NOT_ON_SPARK[name]}; got {params[name]!r}")
         for name, value in params.items():
@@ -299,9 +315,14 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             raise ValueError(f"validation_indicator_col must leave rows to train on; {held_out!r} is true in all rows")
         classes = OrderedLabels(classifier.classes).fit(trained)
         every = np.array([row[0] for row in found])
-        given = self.getOrDefault("featuresCol")
-        rows = dataset.withColumn(_FEATURES, self._features(dataset))
-        n_features = rows.select(functions.size(_FEATURES)).first()[0] if isinstance(given, str) else len(given)
+        given, is_sparse = self.getOrDefault("featuresCol"), self.getOrDefault("enable_sparse_data_optim")
+        if is_sparse and ("c" in (classifier.feature_types or ()) or not isinstance(given, str)):
+            allowed = "False where features_col is a list, or feature_types has a category"
+            raise ValueError(f"enable_sparse_data_optim must be {allowed}; got True")
+        features = self._features(dataset)
+        rows = dataset.select("*", *features)
+        size = functions.col(_SIZE) if is_sparse else functions.size(_FEATURES)
+        n_features = rows.select(size).first()[0] if isinstance(given, str) else len(given)
         begin_on_cluster(classifier, classes, n_features)
         names = None if isinstance(given, str) else list(given)
         arguments.keep_names(classifier, names)
@@ -331,13 +352,14 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
             if held_out is not None:
                 factor = functions.when(functions.col(held_out), 1.0).otherwise(factor)
             weights = factor if weights is None else factor * weights
-        columns = [_FEATURES, _CODE] + ([] if held_out is None else [held_out])
+        columns = [*((_SIZE, _INDICES, _VALUES) if is_sparse else (_FEATURES,)), _CODE]
+        columns += [] if held_out is None else [held_out]
         columns += [] if weights is None else [weights.alias(_WEIGHT)]
         columns += [] if start is None else [functions.col(start).cast("double").alias(_START)]
 
         def matrix(part: pandas.DataFrame) -> Params:
             others = {name: part[column].to_numpy() for name, column in _BESIDE.items() if column in part}
-            data = known.encode(_array(part[_FEATURES], n_features), refuse_new=continued is not None)
+            data = known.encode(_rows(part, n_features), refuse_new=continued is not None, ensure_min_samples=0)
             data = data.astype(np.float32)
             return {"data": data, "label": part[_CODE], "feature_names": names, "feature_types": types, **others}
 
@@ -348,10 +370,10 @@ class SparkXGBOrdinalClassifier(Estimator, _Columns, DefaultParamsReadable, Defa
 
         before = None if continued is None else input_checks.without_levels(continued)
 
-        def train_rows(here: Params, dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
+        def train_rows(params: Params, dtrain: xgboost.DMatrix, **evaluated: Any) -> xgboost.Booster:
             options = {"early_stopping_rounds": rounds, "verbose_eval": False, "carried": carried, **evaluated}
             options["xgb_model"] = before
-            return train_spec(asked, {**here, **params}, dtrain, n_rounds, **options)
+            return train_spec(asked, params, dtrain, n_rounds, **options)
 
         classifier.booster_, classifier.evals_result_ = xgb_spark.train_on_tasks(
             rows.select(columns), matrix, train_rows, params, held_out, self._asked("numWorkers")
@@ -410,8 +432,8 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
         names, explained = getattr(classifier, "feature_names_in_", None), self._asked("predContribCol")
 
         def answer(features: Any, start: Any) -> Any:
-            X = pd.DataFrame(_array(features, classifier.n_features_in_), columns=names)
-            X = X if names is not None else X.to_numpy()
+            X = _rows(features, classifier.n_features_in_)
+            X = X if names is None else pd.DataFrame(X, columns=names)
             base_margin = None if start.isna().all() else start.to_numpy()
             proba = classifier.predict_proba_ordered(X, base_margin=base_margin)
             codes = classifier._decide(proba)
@@ -424,13 +446,13 @@ class SparkXGBOrdinalClassifierModel(Model, _Columns, MLReadable, MLWritable):
             added = classifier.booster_.predict(data, pred_contribs=True, iteration_range=(0, classifier.n_iter_))
             return found.assign(contributions=list(added.astype(np.float64)))
 
-        answer.__annotations__.update({"features": pd.Series, "start": pd.Series, "return": pd.DataFrame})
+        answer.__annotations__.update({"features": pd.DataFrame, "start": pd.Series, "return": pd.DataFrame})
         returned = "label double, proba array<double>, raw array<double>"
         returned += "" if explained is None else ", contributions array<double>"
         answers = functions.pandas_udf(answer, returned)
         start, index, label = (self._asked(name) for name in ("baseMarginCol", "labelIndexCol", "labelCol"))
         start = functions.lit(None) if start is None else functions.col(start)
-        both = dataset.withColumn("_ordinal", answers(self._features(dataset), start.cast("double")))
+        both = dataset.withColumn("_ordinal", answers(functions.struct(*self._features(dataset)), start.cast("double")))
         added = {self.getOrDefault("predictionCol"): functions.col("_ordinal.label")}
         for name, field in (("probabilityCol", "proba"), ("rawPredictionCol", "raw")):
             added[self.getOrDefault(name)] = array_to_vector(functions.col(f"_ordinal.{field}"))
@@ -486,6 +508,15 @@ def _looked_up(values: dict[Any, Any], column: str) -> Any:
     return functions.create_map(*pairs)[functions.col(column)]
 
 
-def _array(features: Any, n_features: int) -> FloatArray:
-    """Return a column of arrays as one, (n_samples, n_features); null is NaN."""
-    return np.array(features.tolist(), dtype=np.float64).reshape(-1, n_features)
+def _rows(part: pandas.DataFrame, n_features: int) -> Any:
+    """Return features as an array, (n_samples, n_features), where null is NaN; of parts of vectors a sparse matrix."""
+    if _FEATURES in part:
+        return np.array(part[_FEATURES].tolist(), dtype=np.float64).reshape(-1, n_features)
+    values = part[_VALUES].tolist()
+    # Of a dense vector every place has a value.
+    indices = [np.arange(n_features) if one is None else one for one in part[_INDICES]]
+    ends = np.cumsum([0, *map(len, values)])
+    stored = (np.concatenate([*values, []]), np.concatenate([*indices, []]).astype(np.int32), ends)
+    rows = csr_matrix(stored, shape=(len(part), n_features))
+    rows.eliminate_zeros()
+    return rows

@@ -187,6 +187,10 @@ class ParameterNames(NamedTuple):
         """Return whether a value of a refused name says what is so without it."""
         return value is None or (value in self.neutral[name] if name in self.neutral else value is False)
 
+    def refused_by_predictions(self) -> dict[str, str]:
+        """Return the arguments that predictions refuse, those of any library among them, and what is there instead."""
+        return {name: why for name, why in {**_ELSEWHERE, **self.refused_by_predict}.items() if name not in self.rounds}
+
 
 NO_NAMES = ParameterNames()
 # Arguments that predictions of XGBoost's and LightGBM's own classifiers take, and what is there instead.
@@ -196,7 +200,10 @@ _ELSEWHERE = {
         "staged_predict and staged_predict_proba yield the predictions of every iteration",
     ),
     **dict.fromkeys(("output_margin", "raw_score"), "predict_raw returns the score"),
-    **dict.fromkeys(("pred_contrib", "pred_contribs", "pred_interactions"), "booster_.predict explains the score"),
+    **dict.fromkeys(
+        ("pred_contrib", "pred_contribs", "pred_interactions"),
+        "booster_.predict, which takes it, and inspection.shap_values explain the score",
+    ),
     "pred_leaf": "apply returns the leaves, where the classifier has it, and booster_.predict(..., pred_leaf=True)",
     "sample_weight": "weights belong to fit and score",
 }
@@ -226,11 +233,12 @@ def start_scores(
     ValueError
         If the scores are not one finite number a row.
     """
-    empty = [other for other in names.refused_by_predict if names.so_anyway(other, given.get(other))]
+    hints = names.refused_by_predictions()
+    empty = [other for other in hints if names.so_anyway(other, given.get(other))]
     for other in (other for other in given if other not in (name, *names.rounds, *empty)):
         *first, last = ("X", name, *names.rounds)
         allowed = "only X" if name is None else f"{', '.join(map(str, first))} and {last}"
-        hint = names.refused_by_predict.get(other) or _ELSEWHERE.get(other, "")
+        hint = hints.get(other, "")
         hint = f"; {hint}" if hint and (name is not None or "booster_" not in hint) else ""
         value = given[other]
         got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)

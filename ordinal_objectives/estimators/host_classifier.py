@@ -558,6 +558,10 @@ class HostClassifier(OrdinalClassifier):
         return tags
 
 
+# Why metrics of a classifier's constructor or of fit are refused on clusters.
+NO_METRICS = "other metrics than the loss are not sums over rows"
+
+
 def refuse_on_cluster(model: HostClassifier, refused: Mapping[str, str]) -> None:
     """Raise ValueError for parameters that need all rows in one place; ``refused`` says what to do instead."""
     everywhere = {"random_intercept": "rows stay with their workers", "progress": "it has a dashboard"}

@@ -231,6 +231,9 @@ class Workers(Protocol):
     def broadcast(self, text: str, rank: int) -> str:
         """Return the text of the worker with a rank."""
 
+    def check_wanted(self) -> None:
+        """Raise RuntimeError if what this worker trains was cancelled; asked in every round, by each for itself."""
+
 
 def fail_together[Result](workers: Workers | None, function: Callable[[], Result]) -> Result:
     """Call a function on each worker and return its result, unless it raises an error on one of them.
@@ -298,6 +301,7 @@ class _DistributedPass(LossBounds):
         """Return arrays over the worker's rows, and the sums over all rows."""
         length = 3 * self.n_classes - 1
         try:
+            self._workers.check_wanted()
             statistics: RoundStatistics = self._own(raw_prediction, thresholds, *args, **options)
         except Exception as error:
             self._sum(np.full(length, np.nan))  # the others stop too

@@ -31,3 +31,8 @@ def test_learning_on_one_machine_of_several_is_refused(name, options):
         objective(np.zeros(600), lightgbm.Dataset(X, y, params={name: 2}).construct())
     fixed = olgbm.OrdinalObjective(4, threshold_update="fixed", thresholds=[-1.0, 0.0, 1.0])
     fixed(np.zeros(600), lightgbm.Dataset(X, y, params={name: 2}).construct())
+
+
+def test_a_network_needs_workers_that_are_connected():
+    with pytest.raises(RuntimeError, match="network_params"):
+        olgbm.network_params("127.0.0.1")

@@ -1,4 +1,4 @@
-"""XGBoost on Ray: the thresholds of one machine, on every worker."""
+"""XGBoost on Ray: the thresholds of one machine, on every worker. LightGBM there."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import re
 import runpy
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
+import lightgbm
 import numpy as np
 import pytest
 import xgboost
 
-from ordinal_objectives.adapters import xgb as oxgb
+from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 
 pytest.importorskip("ray")
 
@@ -73,10 +75,10 @@ def own_rows(bounds):
     return slice(*bounds[rank() : rank() + 2])
 
 
-def fit(function, folder, **failures):
+def fit(function, folder, config=None, **failures):
     return XGBoostTrainer(
         function,
-        train_loop_config={"folder": folder},
+        train_loop_config=config or {"folder": folder},
         scaling_config=ray.train.ScalingConfig(num_workers=2),
         run_config=ray.train.RunConfig(
             storage_path=str(folder / "runs"), failure_config=ray.train.FailureConfig(**failures)
@@ -144,6 +146,42 @@ def test_another_attempt_goes_on_from_the_checkpoint(tmp_path):
     assert_same(RayTrainReportCallback.get_model(result.checkpoint), oxgb.train(PARAMS, matrix(), 12))
 
 
+def grow(config):
+    """Train LightGBM with a checkpoint each round; where it is asked for, the first attempt ends in a kill."""
+    checkpoint, model = ray.train.get_checkpoint(), None
+    if checkpoint:
+        with checkpoint.as_directory() as folder:
+            model = olgbm.load_model(f"{folder}/model.txt")
+
+    def report(env):
+        if config["kills"] and model is None and env.iteration == 3 and rank() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        with tempfile.TemporaryDirectory() as folder:
+            olgbm.save_model(env.model, f"{folder}/model.txt")
+            saved = ray.train.Checkpoint.from_directory(folder) if rank() == 0 else None
+            ray.train.report({"resumed": model is not None}, saved)
+
+    X, y, w = (values[own_rows(PARTS["uneven"])] for values in data())
+    params = {"num_leaves": 7, "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 5.0, "num_threads": 1, "verbosity": -1}
+    rounds = 12 - (model.current_iteration() if model else 0)
+    train_set = lightgbm.Dataset(X, y, weight=w)
+    params |= olgbm.network_params(ray.util.get_node_ip_address())
+    olgbm.train(params, train_set, rounds, n_classes=5, init_model=model, callbacks=[report])
+
+
+def test_lightgbm_goes_on_from_the_checkpoint_with_its_thresholds(tmp_path):
+    found = []
+    for kills in (False, True):
+        result = fit(grow, tmp_path / str(kills), {"kills": kills}, max_failures=int(kills))
+        assert result.metrics["resumed"] == kills
+        with result.checkpoint.as_directory() as folder:
+            found.append(olgbm.load_model(f"{folder}/model.txt"))
+    records = [olgbm.threshold_record(booster) for booster in found]
+    assert len(records[0].thresholds) == 13
+    np.testing.assert_allclose(*(record.thresholds for record in records), atol=1e-5)
+    np.testing.assert_allclose(*(olgbm.predict_proba(booster, data()[0]) for booster in found), atol=1e-5)
+
+
 def test_the_page_runs(tmp_path):
     """As a script, whose functions Ray sends to the workers."""
     script = tmp_path / "page.py"
@@ -156,3 +194,8 @@ def test_the_page_runs(tmp_path):
     proba = predicted[[f"grade_{i}" for i in range(4)]]
     np.testing.assert_allclose(proba, oxgb.predict_proba(booster, data, (0, best + 1)))
     assert (predicted["found"] == predicted["grade"]).mean() > 0.45
+    grown = names["saved"](names["grown"].checkpoint)
+    assert grown.current_iteration() == 50
+    answers = names["valid"].to_pandas()
+    np.testing.assert_array_equal(names["probabilities"], olgbm.predict_proba(grown, answers[names["features"]]))
+    assert (names["probabilities"].argmax(axis=1) == answers["grade"]).mean() > 0.45

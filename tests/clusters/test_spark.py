@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -23,7 +25,9 @@ from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.evaluation import MulticlassClassificationEvaluator
 from pyspark.ml.feature import IndexToString, StringIndexer, VectorAssembler
 from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
+from pyspark.resource import ResourceInformation
 from pyspark.sql import SparkSession, functions
+from scipy.sparse import csr_matrix
 from sklearn.metrics import log_loss
 
 from ordinal_objectives import XGBOrdinalClassifier
@@ -42,6 +46,8 @@ COLUMNS = {"features": FEATURES, "label": "y", "weight": "w"}
 @pytest.fixture(scope="module")
 def session():
     """Spark in this process, with two tasks at a time."""
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        pytest.skip("Spark needs Java: apt install default-jre-headless")
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import the tests
     options = {
         "spark.driver.bindAddress": "127.0.0.1",
@@ -393,3 +399,81 @@ def test_contributions_of_features_add_up_to_the_score(session):
     assert (
         len(history) == len(model.training_summary.train_objective_history["all_threshold"]) > model.classifier.n_iter_
     )
+
+
+@pytest.mark.parametrize("tree_method", ["hist", "approx"])
+def test_sparse_vectors_stay_sparse_and_their_zeros_are_missing(session, tmp_path, tree_method):
+    frame = data().fillna(0.0)
+    frame[FEATURES] *= np.random.default_rng(1).random((1500, 4)) < 0.5
+    rows = session.createDataFrame(frame).repartition(2)
+    dataset = VectorAssembler(inputCols=FEATURES, outputCol="features").transform(rows)
+    kinds = {type(row["features"]).__name__ for row in dataset.select("features").collect()}
+    assert kinds == {"SparseVector", "DenseVector"}
+    options = OPTIONS | {"classes": None, "tree_method": tree_method}
+    estimator = SparkXGBOrdinalClassifier(label_col="y", enable_sparse_data_optim=True, missing=0.0, **options)
+    estimator.fit(dataset).write().save(str(tmp_path / "model"))
+    model = SparkXGBOrdinalClassifierModel.load(str(tmp_path / "model"))
+    alone = XGBOrdinalClassifier(**options).fit(csr_matrix(frame[FEATURES]), frame["y"])
+    np.testing.assert_allclose(model.classifier.thresholds_, alone.thresholds_, rtol=0, atol=1e-6)
+    found = model.transform(dataset).toPandas()
+    proba = np.stack([vector.toArray() for vector in found["probability"]])
+    np.testing.assert_allclose(proba, alone.predict_proba(csr_matrix(found[FEATURES])), atol=1e-5)
+    dense = SparkXGBOrdinalClassifier(label_col="y", **options).fit(dataset).classifier  # where 0 is a number
+    assert np.abs(dense.thresholds_ - alone.thresholds_).max() > 1e-3
+    with pytest.raises(ValueError, match="enable_sparse_data_optim"):
+        SparkXGBOrdinalClassifier(label_col="y", features_col=FEATURES, enable_sparse_data_optim=True).fit(rows)
+    with pytest.raises(ValueError, match="missing"):
+        SparkXGBOrdinalClassifier(missing=0.0)
+
+
+def test_a_task_takes_the_gpu_that_spark_has_given_it():
+    given = {"gpu": ResourceInformation("gpu", ["3", "1"])}
+    assert oxgb_spark.device_of_task({"device": "cuda"}, given) == {"device": "cuda:3"}
+    assert oxgb_spark.device_of_task({"device": "cuda"}, {}) == {}
+    for params in ({"device": "cuda:2"}, {"device": "cpu"}, {}):
+        assert oxgb_spark.device_of_task(params, given) == {}
+
+
+THROUGH_CONNECT = """
+import sys
+
+import numpy as np
+import pandas as pd
+from pyspark.ml.feature import VectorAssembler
+from pyspark.sql import SparkSession
+
+from ordinal_objectives.adapters.xgb import spark as oxgb_spark
+from ordinal_objectives.adapters.xgb.spark_estimator import SparkXGBOrdinalClassifier
+
+frame = pd.read_parquet(sys.argv[1])
+session = SparkSession.builder.remote("local[2]").getOrCreate()
+rows = session.createDataFrame(frame)
+booster = oxgb_spark.train(rows, {"max_depth": 4}, 5, features=list("abcd"), label="y", n_workers=2)
+booster.save_model(sys.argv[2])
+vectors = VectorAssembler(inputCols=list("abcd"), outputCol="features", handleInvalid="keep").transform(rows)
+options = {"label_col": "y", "n_estimators": 5, "max_depth": 4, "subsample": 1.0, "num_workers": 2}
+for is_sparse in (False, True):
+    model = SparkXGBOrdinalClassifier(enable_sparse_data_optim=is_sparse, **options).fit(vectors)
+    found = model.transform(vectors).select("y", "probability").toPandas()
+    proba = np.stack([vector.toArray() for vector in found["probability"]])
+    np.savez(f"{sys.argv[2]}-{is_sparse}.npz", thresholds=model.classifier.thresholds_, proba=proba)
+session.stop()
+"""
+
+
+def test_through_spark_connect(tmp_path):
+    """In a process of its own: a session of Spark Connect does not start beside another one."""
+    pytest.importorskip("grpc")
+    frame = data()
+    frame.to_parquet(tmp_path / "rows.parquet")
+    model = str(tmp_path / "model.ubj")
+    command = [sys.executable, "-W", "ignore", "-c", THROUGH_CONNECT, str(tmp_path / "rows.parquet"), model]
+    subprocess.run(command, check=True, timeout=300, env={**os.environ, "PYSPARK_PYTHON": sys.executable}, cwd=tmp_path)
+    unweighted = xgboost.DMatrix(frame[FEATURES], frame["y"])
+    expected = oxgb.train({"max_depth": 4}, unweighted, 5)
+    assert_same(xgboost.Booster(model_file=model), expected)
+    for is_sparse, rows in ((False, frame[FEATURES].to_numpy()), (True, csr_matrix(frame[FEATURES]))):
+        alone = XGBOrdinalClassifier(n_estimators=5, max_depth=4, subsample=1.0).fit(rows, frame["y"])
+        found = np.load(f"{model}-{is_sparse}.npz")
+        np.testing.assert_allclose(found["thresholds"], alone.thresholds_, atol=1e-6)
+        np.testing.assert_allclose(found["proba"], alone.predict_proba(rows), atol=1e-5)

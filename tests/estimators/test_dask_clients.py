@@ -1,7 +1,11 @@
-"""Several clients of one Dask cluster, each in a thread of its own: every model is that of its own rows."""
+"""Clients of a Dask cluster: several at once, each with the model of its own rows, and one that is interrupted."""
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -54,3 +58,38 @@ def test_fits_of_several_clients_at_once_are_those_of_one_machine(library, clien
     for seed, proba in enumerate(found):
         X, y = drawn(seed)
         np.testing.assert_allclose(proba, alone(**options).fit(X, y).predict_proba(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("library", KINDS)
+def test_an_interrupted_fit_ends_on_the_workers(library, client, divided):
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    data = divided(X[:, :1], np.digitize(X[:, 0] + X[:, 1], [-1.0, 1.0]))
+
+    def running():
+        keys = {worker: [str(key) for key in tasks] for worker, tasks in client.processing().items()}
+        return [worker for worker in keys if any(key.startswith(("fn-", "_train_here")) for key in keys[worker])]
+
+    def n_executing():
+        return sum(client.run(lambda dask_worker: dask_worker.state.executing_count).values())
+
+    def interrupt():
+        while len(running()) < 3 or n_executing() < 3:
+            time.sleep(0.05)
+        time.sleep(0.5)  # in the rounds
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            KINDS[library][0](n_estimators=1_000_000, n_jobs=1).fit(*data)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+    deadline = time.monotonic() + 20
+    while n_executing():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not running()
+    assert KINDS[library][0](n_estimators=2, n_jobs=1).fit(*data).n_iter_ == 2

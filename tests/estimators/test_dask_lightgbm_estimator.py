@@ -145,6 +145,9 @@ def test_what_one_part_has_is_named(client, data):
         DaskLGBMOrdinalClassifier(**OPTIONS, tree_learner="serial").fit(X_, y_)
     with pytest.raises(ValueError, match=r"validation_fraction must be None on a cluster; got 0\.1; pass eval_set"):
         DaskLGBMOrdinalClassifier(**OPTIONS, validation_fraction=0.1).fit(X_, y_)
+    for name in ("min_child_samples", "min_data_in_leaf"):
+        with pytest.raises(ValueError, match="min_child_samples"):
+            DaskLGBMOrdinalClassifier(**{**OPTIONS, "min_child_samples": "auto", name: 0}).fit(X_, y_)
     frame = pd.DataFrame(X, columns=list("abcd"))
     parts = [delayed(frame[:400]), delayed(frame[400:][list("bacd")])]
     table = dd.from_delayed(parts, meta=frame[:0], verify_meta=False)
@@ -153,6 +156,62 @@ def test_what_one_part_has_is_named(client, data):
     ):
         model.fit(table, *parted(y, rows=(400, 1100)))
     assert not hasattr(model, "booster_")
+
+
+def test_the_booster_itself_reads_the_categories_of_frames(client, data):
+    X, y, _ = data
+    frame = pd.DataFrame(X[:, :1], columns=["a"]).assign(kind=pd.Categorical(y, NAMES)).sample(frac=1.0, random_state=0)
+    model = DaskLGBMOrdinalClassifier(**OPTIONS).fit(
+        dd.from_pandas(frame, npartitions=2, sort=False), *parted(frame["kind"].to_numpy(str), rows=(750, 750))
+    )
+    other = frame.assign(kind=frame["kind"].cat.reorder_categories(NAMES[::-1]))
+    alone = LGBMOrdinalClassifier(**OPTIONS).fit(frame, frame["kind"].to_numpy(str))
+    assert model.booster_.pandas_categorical == alone.booster_.pandas_categorical
+    np.testing.assert_array_equal(model.booster_.predict(other), model.booster_.predict(frame))
+    np.testing.assert_allclose(model.booster_.predict(other), model.predict_raw(frame), rtol=1e-12)
+
+
+def nodes(model, tree, rows):
+    """Return the nodes of a tree by the way to them, each with the numbers of the rows that come there."""
+    table = model.booster_.trees_to_dataframe().set_index("node_index")
+    found, waiting = {}, [("", f"{tree}-S0", np.arange(len(rows)))]
+    while waiting:
+        way, name, here = waiting.pop()
+        node = found[way] = table.loc[name].to_dict() | {"order": int(name.partition("-")[2][1:]), "rows": here}
+        if not isinstance(node["split_feature"], str):
+            continue
+        node["feature"] = rows[here, int(node["split_feature"].rpartition("_")[2])]
+        is_missing = np.isnan(node["feature"]) & (node["missing_direction"] == "left")
+        node["goes_left"] = is_missing | (node["feature"] <= node["threshold"])
+        for side in ("left", "right"):
+            waiting.append((way + side, node[f"{side}_child"], here[node["goes_left"] == (side == "left")]))
+    return found
+
+
+def test_the_first_split_that_a_cluster_lacks_counts_as_one_without_rows(divided):
+    """As docs/scaling.md says: LightGBM estimates the rows of each bin from its Hessian and the node's estimate."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 25, size=(8000, 4)) / 25
+    y = np.digitize(3 * X[:, 0] + X[:, 1] + rng.logistic(size=8000), [0.5, 1.5, 2.5, 4.0])
+    X[rng.random(X.shape) < 0.05] = np.nan
+    options = {"num_leaves": 31, "subsample_freq": 0, "min_child_samples": 1, "min_child_weight": 1.0, "n_jobs": 1}
+    options |= {"n_estimators": 20, "proportional": True}
+    model = DaskLGBMOrdinalClassifier(**options).fit(*divided(X, y, n_parts=2))
+    alone = LGBMOrdinalClassifier(**options).fit(X, y)
+    for tree in range(20):
+        there, here = (nodes(one, tree, X) for one in (model, alone))
+        lacks = [way for way, node in here.items() if not np.array_equal(node["rows"], there.get(way, {}).get("rows"))]
+        if lacks:
+            break
+    way = min((way.removesuffix("left") for way in lacks if way.endswith("left")), key=lambda way: here[way]["order"])
+    split, n_rows = here[way], there[way]["count"]
+    below = np.cumsum(alone.predict_proba_ordered(X[split["rows"]], num_iteration=tree), axis=1)[:, :-1]
+    hessian, feature = np.sum(below * (1 - below), axis=1), split["feature"]
+    is_right = ~split["goes_left"]
+    bins = [is_right & (feature == value) for value in np.unique(feature[is_right])]
+    bins.append(is_right & np.isnan(feature))
+    n_right = sum(np.floor(hessian[rows].sum() * n_rows / hessian.sum() + 0.5) for rows in bins)
+    assert n_rows - n_right <= 0 < np.sum(split["goes_left"])
 
 
 class EndsOne:
@@ -182,23 +241,14 @@ def test_a_training_that_fails_leaves_no_worker_in_its_network(client, data):
         assert client.submit(rows_of_a_new_set, workers=[worker], pure=False).result(timeout=20) == 50
 
 
-def test_a_worker_that_is_lost_is_an_error_within_a_minute(client, data, monkeypatch):
+def test_a_worker_that_is_lost_is_an_error_within_a_minute(client, divided, data, monkeypatch):
     monkeypatch.setattr(on_dask, "_NOTICED", 2)  # seconds for which a failure waits for a worker to be missed
     X, y, _ = data
     options = OPTIONS | {"n_estimators": 2000}
     workers = sorted(client.nthreads())
-    X_, y_ = (
-        da.concatenate(
-            [
-                da.from_delayed(client.scatter(part, workers=[worker], hash=False), part.shape, part.dtype)
-                for part, worker in zip(np.split(array, 3), workers, strict=True)
-            ]
-        )
-        for array in (X, y)
-    )
     begun = time.monotonic()
     with pytest.raises(RuntimeError, match="has left the training"):
-        DaskLGBMOrdinalClassifier(**options).fit(X_, y_, callbacks=[EndsOne(workers[1])])
+        DaskLGBMOrdinalClassifier(**options).fit(*divided(X, y), callbacks=[EndsOne(workers[1])])
     assert time.monotonic() - begun < 60
     client.restart(timeout=60)
     client.wait_for_workers(3, timeout=30)

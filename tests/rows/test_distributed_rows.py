@@ -24,6 +24,7 @@ class ThreadWorkers:
     def __init__(self, n_workers):
         self.barrier = threading.Barrier(n_workers, timeout=10)
         self.brought = [None] * n_workers
+        self.cancelled = set()
 
     def as_rank(self, rank):
         return _Rank(self, rank)
@@ -50,6 +51,10 @@ class _Rank:
 
     def broadcast(self, text, rank):
         return self._all(text)[rank]
+
+    def check_wanted(self):
+        if self.rank in self.shared.cancelled:
+            raise RuntimeError("the training was cancelled")
 
 
 def on_workers(function, n_workers=3):
@@ -156,6 +161,21 @@ def test_an_error_in_one_workers_pass_reaches_all(rows):
     for error in on_workers(of):
         assert isinstance(error, ValueError)
         assert "raw_prediction holds NaN" in str(error)
+
+
+def test_a_training_that_is_cancelled_on_one_worker_ends_on_all(rows):
+    y, score, *_ = rows
+
+    def of(workers, rank):
+        one = distributed_pass(RowStatistics, workers, AllThreshold(), y, N_CLASSES)
+        one(score[:, 0], THETA)
+        if rank == 1:
+            workers.shared.cancelled.add(1)
+        return one(score[:, 0], THETA)
+
+    outcomes = on_workers(of)
+    assert [type(error) for error in outcomes] == [ValueError, RuntimeError, ValueError]
+    assert all("cancelled" in str(error) for error in outcomes)
 
 
 def test_deferred_sums_travel_with_the_next_call(rows):
