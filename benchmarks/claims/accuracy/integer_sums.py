@@ -23,6 +23,7 @@ from lib.data import load, n_train, partition
 from lib.set_ratios import GROUPS
 from ordinal_objectives import HistGradientBoostingOrdinalClassifier
 from ordinal_objectives.histogram_engine import state
+from ordinal_objectives.histogram_engine.binning import uneven
 from ordinal_objectives.histogram_engine.parameters import BoostingParameters
 from ordinal_objectives.histogram_engine.run import EngineRun
 from ordinal_objectives.histogram_engine.state import TrainingSet
@@ -74,12 +75,12 @@ def main() -> None:
     table = []
     for name in tqdm([name for name in GROUPS["evaluation"] if n_train(name) > FEWEST]):
         dataset = load(name)
-        parts = partition(dataset, 0)
-        X, K = features(dataset), dataset.n_classes
-        (X, X_test), (y, y_test) = ([one[part] for part in parts] for one in (X, dataset.y))
+        K, (train_rows, test_rows) = dataset.n_classes, partition(dataset, 0)
+        every = features(dataset)
+        X, y, X_test, y_test = every[train_rows], dataset.y[train_rows], every[test_rows], dataset.y[test_rows]
         for weights in ("none", "balanced"):
-            rows = X, y, K, balanced(y) if weights == "balanced" else None
-            if state.uneven(rows[3]):
+            rows: Rows = X, y, K, balanced(y) if weights == "balanced" else None
+            if uneven(rows[3]):
                 continue
             for loss in ("all_threshold", "cumulative_link"):
                 found = errors(rows, loss)
