@@ -1,7 +1,8 @@
-"""Check that every link and picture of the built site that stays in the site leads somewhere."""
+"""Check that links and pictures that stay in the built site lead somewhere, and that llms.txt has each page."""
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import cache
 from html.parser import HTMLParser
@@ -46,9 +47,23 @@ def broken(site: Path) -> list[str]:
     return found
 
 
+# Made by Sphinx for people who search.
+INDEXES = {"index.html", "search.html", "genindex.html", "py-modindex.html"}
+
+
+def wrong_in_llms(site: Path) -> list[str]:
+    """Return the pages that llms.txt lacks, and those that are none or stand twice in it."""
+    listed = re.findall(r"^- \[.*\]\((\S+\.html)\)", (site / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if "_static" not in path.parts}
+    twice = {name for name in listed if listed.count(name) > 1}
+    return sorted((pages - INDEXES) ^ set(listed) | twice)
+
+
 if __name__ == "__main__":
     site = Path(sys.argv[1]).resolve()
     if not (site / "index.html").is_file():
         sys.exit(f"{site} has no index.html")
     if lost := broken(site):
         sys.exit("\n".join(["Links that lead nowhere:", *lost]))
+    if wrong := wrong_in_llms(site):
+        sys.exit("\n".join(["llms.txt lacks, or has twice or in vain:", *wrong]))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
@@ -15,6 +17,9 @@ from sphinx.util.nodes import make_refnode
 from sphinx_gallery.sorting import ExplicitOrder
 
 import ordinal_objectives
+
+sys.path.append(str(Path(__file__).parent))  # Sphinx does not put it there
+from llms import llms_text
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/ordinal-objectives/ordinal-objectives"
@@ -184,10 +189,26 @@ def write_formula(writer: Any, node: nodes.math | nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def write_llms(app: Any, error: Exception | None) -> None:
+    """Write llms.txt beside the pages, with the first sentence of each."""
+    if error is not None or app.builder.name != "html":
+        return
+    first = {}
+    for page in app.env.found_docs:
+        paragraph = app.env.get_doctree(page).next_node(nodes.paragraph)
+        text = " ".join(paragraph.astext().split()) if paragraph else ""
+        first[page] = re.split(r"(?<=[.:]) ", text)[0]
+    titles = {page: title.astext() for page, title in app.env.titles.items()}
+    summary = metadata.metadata("ordinal-objectives")["Summary"]
+    text = llms_text(project, summary, app.env.toctree_includes, titles, first)
+    (Path(app.outdir) / "llms.txt").write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
-    """Register what is done to pages, members and formulas."""
+    """Register what is done to pages, members and formulas, and what is written beside them."""
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
     app.add_directive("autosummary", Summaries, override=True)
     app.connect("source-read", into_site)
     app.connect("autodoc-skip-member", skip_inherited)
     app.connect("doctree-resolved", link_names)
+    app.connect("build-finished", write_llms)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,20 @@ def check_files() -> None:
         assert not (package.parent / name).exists(), f"{name} is installed beside the package"
     sources = [path.name for path in package.rglob("*") if path.suffix in (".cpp", ".hpp", ".txt")]
     assert not sources, f"the wheel holds sources: {sources}"
+
+
+def check_parts() -> None:
+    """What is linked into the module is listed with its version, and its licence lies beside (PEP 770)."""
+    files = metadata.files("ordinal-objectives") or []
+    (listed,) = [file for file in files if file.parent.name == "sboms"]
+    bill = json.loads(listed.read_text(encoding="utf-8"))
+    assert bill["metadata"]["component"]["version"] == ordinal_objectives.__version__
+    parts = {part["name"]: part["version"] for part in bill["components"]}
+    for part in bill["components"]:
+        assert part["version"].replace(".", "").isdigit(), part
+        assert part["purl"].partition("@")[2].removeprefix("v") == part["version"], part
+    licences = {file.stem for file in files if "licenses" in file.parts and file.suffix == ".txt"}
+    assert licences == parts.keys(), f"licences of {licences}, versions of {set(parts)}"
 
 
 def check_model() -> None:
@@ -42,4 +58,5 @@ def check_model() -> None:
 
 if __name__ == "__main__":
     check_files()
+    check_parts()
     check_model()

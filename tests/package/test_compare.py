@@ -195,3 +195,52 @@ def test_the_command_compares_on_a_file_with_text_and_empty_cells(table, tmp_pat
     assert set(frame["update"][frame.status == "refused"]) == {"schur"}
     assert (frame.groupby(["trainer", "update", "hessian"]).size() == 4).sum() == 24
     assert (tmp_path / "out" / "compare.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--target", "rank"], "--target"),
+        (["--target", "grade", "--drop", "rank"], "--drop"),
+        (["--target", "grade", "--keep", "rank"], "--keep"),
+        (["--target", "size"], "--classes"),
+    ],
+)
+def test_the_command_names_the_option_that_it_cannot_use(table, capsys, arguments, named):
+    assert main(["compare", str(table), *arguments]) == 2
+    assert named in capsys.readouterr().err
+
+
+def test_a_table_is_read_without_rows_that_have_no_target_and_without_ids(tmp_path, capsys):
+    path = tmp_path / "table.csv"
+    columns = {"a b": [1, 2, 3, 4], "a[b": [4, 3, 2, 1], "id": list("pqrs"), "level": ["None", "low", "high", ""]}
+    pd.DataFrame(columns).to_csv(path, index=False)
+    X, target = module.read_table(path, "level", ["None,low,high"])
+    assert target.tolist() == ["None", "low", "high"]  # a class of the name None is no missing value
+    assert list(X.columns) == ["a_b_0", "a_b_1"]
+    printed = capsys.readouterr().out
+    assert "1 of 4 rows have no target" in printed
+    assert "id" in printed
+    assert list(module.read_table(path, "level", None, keep=["id"])[0].columns) == ["a_b_0", "a_b_1", "id_2"]
+
+
+@pytest.mark.parametrize(
+    ("target", "names", "expected"),
+    [
+        ([0.5, 1.0, 1.5], None, [0.5, 1.0, 1.5]),
+        ([1, 2, 3], None, None),
+        ([1, 2, 3], ["3,2,1"], [3.0, 2.0, 1.0]),
+        ([True, False], ["False", "True"], [False, True]),
+        (["low", "high"], ["low", "high"], ["low", "high"]),
+    ],
+)
+def test_classes_that_a_command_names_have_the_type_of_the_target(target, names, expected):
+    found = module.classes_of(pd.Series(target), names)
+    assert (None if found is None else list(found)) == expected
+
+
+def test_the_command_says_what_it_can_do_and_which_versions_it_has(capsys):
+    assert main([]) == 0
+    assert "compare" in capsys.readouterr().out
+    assert main(["versions"]) == 0
+    assert "scikit-learn" in capsys.readouterr().out

@@ -171,7 +171,7 @@ def test_extras_for_users_are_in_all_and_in_the_versions():
     extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     named = set(re.findall(r"\[(.*?)\]", " ".join(extras["all"]))[0].split(","))
     clusters = {"dask", "ray", "spark"}
-    gpu, others = {"gpu", "gpu12"}, {"all", "demo", "test", "bench", "distributions", "docs", "lint", "dev"}
+    gpu, others = {"gpu", "gpu12"}, {"all", "demo", "test", "bench", "distributions", "docs"}
     assert named | clusters | gpu | others == set(extras)
     packages = {re.match(r"[\w-]+", one)[0] for extra in (*named, *clusters, *gpu, "all") for one in extras[extra]}
     assert packages - {"ordinal-objectives"} <= set(versions())

@@ -82,6 +82,39 @@ def test_examples_of_other_formats_run():
     assert names["found"].values.shape == (500, 3, 4)
 
 
+def test_the_page_of_c_code_gives_the_models_classes(tmp_path, monkeypatch):
+    pytest.importorskip("treelite", minversion="4.8")
+    pytest.importorskip("tl2cgen")
+    monkeypatch.chdir(tmp_path)
+    names = run_examples(README.parent / "docs" / "how_to" / "c_code.md", at_least=1)
+    assert (tmp_path / "score" / "main.c").is_file()
+    np.testing.assert_allclose(names["scores"], names["model"].predict_raw(names["X"]), rtol=0, atol=1e-12)
+    assert (names["classes"] == names["model"].predict(names["X"])).all()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # marginaleffects' own
+def test_the_page_of_marginaleffects_has_the_same_effects():
+    pytest.importorskip("marginaleffects")
+    polars = pytest.importorskip("polars")
+    if not polars.__version__.startswith("1."):
+        pytest.skip("marginaleffects needs polars 1")
+    names = run_examples(README.parent / "docs" / "how_to" / "marginaleffects.md", at_least=1)
+    theirs = dict(zip(names["theirs"]["group"], names["theirs"]["estimate"], strict=True))
+    ours = names["ours"].to_frame()["effect"]
+    np.testing.assert_allclose([theirs[grade] for grade in ours.index], ours, rtol=0, atol=1e-12)
+    assert ours["high"] > 0.1
+
+
+def test_the_page_of_skpro_has_the_regressors_distributions():
+    pytest.importorskip("skpro")
+    names = run_recipe("skpro")
+    X, y, inner = names["X"][500:], names["y"][500:], names["model"].regressor_
+    assert abs(names["error"] / inner.crps(X, y["price"]) - 1) < 0.01
+    below = names["model"].predict_proba(X).cdf(y).to_numpy().ravel()
+    expected = [inner.predict_cdf(X[i : i + 1], y["price"].iloc[i : i + 1])[0, 0] for i in range(len(X))]
+    assert np.abs(below - expected).max() <= 0.5 / 200 + 1e-12
+
+
 def test_examples_of_serving_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = run_examples(README.parent / "docs" / "how_to" / "serve.md", at_least=8)

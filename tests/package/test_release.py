@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import runpy
 from importlib import metadata
 
 import yaml
@@ -53,3 +55,13 @@ def test_only_who_publishes_may_identify_itself():
     publishing = {("docs.yml", "publish"), ("release.yml", "publish")}
     assert {job for job, granted in rights.items() if ("id-token", "write") in granted} == publishing
     assert all(granted == {("contents", "read")} for job, granted in rights.items() if job not in publishing)
+
+
+def test_coverage_has_a_figure_and_a_goal_for_each_language(tmp_path):
+    script = runpy.run_path(str(ROOT / "tests" / "coverage_figures.py"))
+    (tmp_path / "python.json").write_text(json.dumps({"totals": {"covered_branches": 960, "num_branches": 1000}}))
+    assert script["figures"](tmp_path) == {"branches of Python": (960, 1000)}
+    (tmp_path / "native.json").write_text(json.dumps({"line_covered": 94, "line_total": 100}))
+    found = script["figures"](tmp_path)
+    assert found == {"branches of Python": (960, 1000), "lines of native/core": (94, 100)}
+    assert script["too_low"](found) == ["lines of native/core"]

@@ -36,3 +36,21 @@ def test_the_site_and_the_readme_are_short():
     counting = runpy.run_path(str(DOCS / "count_words.py"))
     assert counting["words"]("# Two words\n\n<!-- none --> | - | [a link](there) |") == 4
     assert not [name for name, total in counting["totals"]().items() if total > counting["LIMITS"][name]]
+
+
+def test_llms_txt_lists_every_page_once(tmp_path):
+    """Which the check of the built site sees."""
+    llms_text = runpy.run_path(str(DOCS / "llms.py"))["llms_text"]
+    wrong = runpy.run_path(str(DOCS / "check_links.py"))["wrong_in_llms"]
+    children = {"index": ["start", "guide"], "guide": ["labels"]}
+    titles = {"start": "Start", "guide": "Guide", "labels": "Labels"}
+    for page in ("index", "search", *titles):
+        (tmp_path / f"{page}.html").touch()
+    written = tmp_path / "llms.txt"
+    text = llms_text("boosting", "Of trees.", children, titles, {"labels": "What classes are called."})
+    assert text.splitlines()[0] == "# boosting"
+    assert text.endswith("## Guide\n\n- [Guide](guide.html)\n- [Labels](labels.html): What classes are called.\n")
+    written.write_text(text)
+    assert wrong(tmp_path) == []
+    written.write_text(text.replace("- [Labels](labels.html)", "- [Guide](guide.html)\n- [More](more.html)"))
+    assert wrong(tmp_path) == ["guide.html", "labels.html", "more.html"]
