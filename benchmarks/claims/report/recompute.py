@@ -143,13 +143,16 @@ def plain_logs(rows: list[Row], method: str, beside: str, n_test: dict[str, int]
 
 def check_plain(checks: Checks, n_test: dict[str, int]) -> None:
     evaluation, aside = read("plain_call_evaluation"), read("plain_call_confirmation")
-    first = [row for row in evaluation if row["seed"] == "0"]
+    first, first_aside = ([row for row in rows if row["seed"] == "0"] for rows in (evaluation, aside))
+    cut, looked_at = {"bike_sharing_hour", "kin8nm", "puma32H"}, {"maternal_health", "fetal_health", "wine_white"}
     for table, rows in (
         ("plain_call", evaluation),
         ("plain_call_rivals", first),
         ("plain_call_before", evaluation),
         ("plain_call_confirmation", aside),
         ("plain_call_confirmation_before", aside),
+        ("plain_call_aside_rivals", [row for row in first_aside if row["data"] not in cut]),
+        ("plain_call_aside_looked_at", [row for row in first_aside if row["data"] in looked_at]),
         ("same_settings", read("same_settings_evaluation")),
     ):
         beside = ""
