@@ -27,6 +27,8 @@ from ordinal_objectives.adapters import lgbm as olgbm, xgb as oxgb
 from ordinal_objectives.adapters.xgb.outputs import CONTRIBUTIONS, is_at_least
 
 OUTPUTS = ("HistGradientBoostingMultiOutputClassifier", "HistGradientBoostingMultiOutputRegressor")
+# A record, and what needs connected workers.
+_ELSEWHERE = {"ThresholdRecord", "network_params"}
 # They change or describe parameters alone.
 OF_PARAMETERS = {"get_params", "set_params", "get_metadata_routing"}
 SECONDS = 15
@@ -183,7 +185,7 @@ def all_doors(X, y):
         for entry, go in of_estimator(name, model, X, y).items()
     }
     for host, found, module in (("xgb", of_xgboost(X, y), oxgb), ("lgbm", of_lightgbm(X, y), olgbm)):
-        named = {name for name in module.__all__ if callable(getattr(module, name))} - {"ThresholdRecord"}
+        named = {name for name in module.__all__ if callable(getattr(module, name))} - _ELSEWHERE
         missing = named - {entry.split()[0] for entry in found}
         assert not missing, f"entry points of {host} that are not tried: {missing}"
         entries |= {f"{host}.{entry}": go for entry, go in found.items()}

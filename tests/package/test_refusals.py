@@ -60,7 +60,7 @@ def booster():
 
 
 def group(**effects):
-    given = {"effects": np.zeros(1), "standard_errors": np.zeros(1), "variance": 1.0, "location": 0.0}
+    given = {"effects": np.zeros(1), "standard_errors": np.zeros(1), "variance": 1.0, "variance_error": 0.0}
     return RandomEffects(GroupColumn(0, ["a"]), **given | effects)
 
 
