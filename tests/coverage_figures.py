@@ -11,7 +11,8 @@ import json
 import sys
 from pathlib import Path
 
-LEAST = {"branches of Python": 0.96, "lines of native/core": 0.95}
+# Below what the tests run by a margin for machines that skip some of them: another processor, no compiler, one core.
+LEAST = {"branches of Python": 0.95, "lines of native/core": 0.95}
 
 
 def figures(folder: Path) -> dict[str, tuple[int, int]]:
