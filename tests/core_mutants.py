@@ -53,8 +53,11 @@ _SLOW = ("oracle.py", "engine_high_order.py", "engine_guarantees.py", "_criterio
 AREAS = {
     "core criteria": ("criteria/**/*", _ENGINE),
     "core scans": ("trees/scan_lanes.cpp trees/split.hpp trees/leaf_masks* trees/node_features.hpp", _ENGINE),
-    "core histograms": ("trees/*histogram* trees/tasks.hpp trees/row_layout.hpp", _ENGINE),
-    "core trees": ("trees/grower.hpp trees/engine.* trees/*binning* trees/part* trees/*sampler* trees/draw*", _ENGINE),
+    "core histograms": ("trees/*histogram* trees/tree_planes* trees/tasks.hpp trees/row_layout.hpp", _ENGINE),
+    "core trees": (
+        "trees/grower.hpp trees/engine.* trees/*binning* trees/*partition* trees/*sampler* trees/draw*",
+        _ENGINE,
+    ),
     "core rows": ("rows/*", f"tests/rows {_ENGINE}"),
     "core pool": ("threads/*", f"tests/rows tests/native {_ENGINE}"),
 }
