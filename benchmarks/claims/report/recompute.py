@@ -36,9 +36,9 @@ def read(name: str) -> list[Row]:
 
 
 def printed(page: str, name: str) -> list[Row]:
-    """Return the rows of a page's generated table."""
+    """Return the rows of a page's generated table, or of a result, which is a page of its own."""
     text = (ROOT / page).read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
-    block = text.split(f"<!-- generated: {name} -->")[1].split("<!-- end -->")[0]
+    block = text.rpartition(f"<!-- generated: {name} -->")[2].split("<!-- end -->")[0]
     head, _, *lines = [line.strip("| ").split(" | ") for line in block.splitlines() if line.startswith("|")]
     return [dict(zip(head, line, strict=True)) for line in lines]
 
@@ -156,7 +156,8 @@ def check_plain(checks: Checks, n_test: dict[str, int]) -> None:
         ("same_settings", read("same_settings_evaluation")),
     ):
         beside = ""
-        for row in printed("docs/evidence/plain_call.md", table):
+        page = f"benchmarks/results/{table}.md" if "aside" in table else "docs/evidence/plain_call.md"
+        for row in printed(page, table):
             if row["mae"] == "1":
                 beside = row["method"]
                 continue
