@@ -116,6 +116,10 @@ class GroupColumn:
         """Return the codes of the groups in a table that has been encoded, (n_samples,)."""
         return np.asarray(tables.column_at(X, self.place)).astype(np.intp)
 
+    def numbers(self, X: Table) -> IndexArray:
+        """Return the codes as places among ``len(groups) + 2``; rows without a known group have the last two."""
+        return self.codes(X) % (len(self.groups) + 2)
+
 
 def as_groups(given: object) -> Table:
     """Return groups that stand beside the features, an array or a frame, as a table with a column for each effect."""

@@ -65,7 +65,7 @@ class _ColumnLearner:
 
     def __init__(self, column: GroupColumn, X: Table, earlier: RandomEffects | None, n_trees: int) -> None:
         n = len(column.groups)
-        self.rows = column.codes(X) % (n + 2)  # rows without a known group have the last two
+        self.rows = column.numbers(X)
         self.group = self.rows.astype(np.int32)
         self._column, self._since = column, n_trees
         self._effects, self._errors, self._error = np.zeros(n), np.full(n, np.sqrt(_START)), 0.0
@@ -201,7 +201,7 @@ class IntegratedEffects:
     def __init__(self, effects: RandomEffects, rows: RowsWithScores, loss: OrdinalLoss, n_threads: int | None) -> None:
         self._scores = scores = rows.scores
         self._effects, self._n = effects, len(effects.groups)
-        self._group = effects.column.codes(rows.X) % (self._n + 2)
+        self._group = effects.column.numbers(rows.X)
         weight = np.ones(len(scores)) if rows.weight is None else rows.weight
         self._counted = np.bincount(self._group, weight, self._n + 2)[:-2] > 0.0
         y, of_points = rows.y[np.tile(np.arange(len(scores)), len(_POINTS))], (_SHARES * weight).ravel()
@@ -352,9 +352,7 @@ class JointEffects:
     ) -> None:
         self._effects, self._scores = effects, rows.scores
         self._sizes = [len(one.groups) for one in effects]
-        self._groups = [
-            (one.column.codes(rows.X) % (n + 2)).astype(np.int32) for one, n in zip(effects, self._sizes, strict=True)
-        ]
+        self._groups = [one.column.numbers(rows.X).astype(np.int32) for one in effects]
         weight = np.ones(len(rows.scores)) if rows.weight is None else rows.weight
         self._counted = [
             np.bincount(group, weight, n + 2)[:n] > 0.0 for group, n in zip(self._groups, self._sizes, strict=True)

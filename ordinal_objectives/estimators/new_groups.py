@@ -130,7 +130,7 @@ def _found(
     are_new = []
     for one in effects:
         n = len(one.groups)
-        weight = np.bincount(one.column.codes(rows.X) % (n + 2), rows.weight, n + 2)[:n]
+        weight = np.bincount(one.column.numbers(rows.X), rows.weight, n + 2)[:n]
         are_new.append((one.effects == 0.0) & (weight > 0.0))
     modes = _joint_modes(effects, are_new, rows, loss, thresholds, n_threads)
     found = []
